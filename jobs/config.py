@@ -1,0 +1,340 @@
+"""The configuration: one frozen tree, every key with a documented default.
+
+Built from the defaults, then a YAML file, then ``--set key=value`` pairs, the later
+winning. Unknown keys are refused with the nearest right name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from chunking import ids
+from chunking.errors import ConfigError
+from chunking.settings import PRESETS, ChunkingSettings
+
+__all__ = ["Config", "load_config"]
+
+STAGE_VERSIONS = {"parse": 1, "text": 1, "sentences": 1, "chunk": 1, "embed": 1}
+"""Raised by hand when a stage's output changes for the same input; part of the fingerprint."""
+
+PositiveInt = Annotated[int, Field(gt=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SourceConfig(_Section):
+    """Where documents come from and how the store is reached."""
+
+    include: tuple[str, ...] = ()
+    """Globs on source keys; when given, only matching keys are taken."""
+    exclude: tuple[str, ...] = ()
+    """Globs on source keys that are left out; they make no row."""
+    text_column: str = "text"
+    """Column with the text, when SRC is a Parquet or JSONL table."""
+    id_column: str | None = None
+    """Column with the document id of a table; `id` if there is one, else file and row."""
+    uri_column: str = "uri"
+    """Column with the URI, when SRC is a manifest."""
+    endpoint_url: str | None = None
+    """S3 endpoint of SRC and DST; the AWS default if not given."""
+    region: str | None = None
+    """S3 region; the default of the credential chain if not given."""
+    profile: str | None = None
+    """Profile of the AWS configuration files."""
+    anonymous: bool = False
+    """Read SRC without credentials (public buckets)."""
+
+
+class ParserConfig(_Section):
+    """How documents become text."""
+
+    pdf: Literal["auto", "fast", "standard"] = "auto"
+    """PDF engine: `fast` needs no weights; `standard` is docling's own pipeline and needs `artifacts_path`; `auto` is `fast`."""
+    artifacts_path: str | None = None
+    """Folder with docling's model weights."""
+    ocr: bool = False
+    """Read scans by OCR (with `pdf: standard`)."""
+
+
+class ChunkingConfig(_Section):
+    """Where chunks end and which vectors they get; sizes in model tokens."""
+
+    preset: Literal["small", "large", "small+", "large+"] = "small"
+    """Named combination of the keys below; a key given beside it wins."""
+    boundaries: Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"] | None = None
+    """Strategy that places boundaries; the preset's (`semantic`) if not given."""
+    vectors: Literal["late", "chunk", "blend", "none"] | None = None
+    """Vectors of the chunks; the preset's if not given."""
+    max_tokens: int | None = None
+    """Hard cap on prompt + prefix + text, special tokens included; the preset's if not given."""
+    min_tokens: int | None = None
+    """Smaller chunks are merged with a neighbour; the preset's if not given."""
+    target_tokens: int | None = None
+    """Size aimed at where the strategy leaves a choice; the preset's if not given."""
+    overlap: int | None = None
+    """Repeated tokens or sentences (`fixed` and `recursive` only); 0 if not given."""
+    overlap_unit: Literal["tokens", "sentences"] | None = None
+    """Unit of `overlap`; `tokens` if not given."""
+    threshold_type: Literal["percentile", "absolute", "stddev", "interquartile", "gradient"] | None = None
+    """How `threshold` is read; `percentile` if not given."""
+    threshold: float | None = None
+    """Distance above which a semantic boundary falls; percentile 95 if not given."""
+    buffer: int | None = None
+    """Neighbouring sentences pooled on either side before distances are taken; 0 if not given."""
+    min_sentences: int | None = None
+    """Sentences that must stand between two semantic boundaries; 1 if not given."""
+    prefix_headings: bool | None = None
+    """Put the heading path before the text that is embedded; true if not given."""
+
+    def settings(self) -> ChunkingSettings:
+        """Return the preset with the keys given here on top, checked."""
+        given = {k: v for k, v in self.model_dump().items() if v is not None and k != "preset"}
+        return ChunkingSettings(**_fit_sizes({**PRESETS[self.preset], **given}, given))
+
+
+class ModelConfig(_Section):
+    """The embedding model."""
+
+    name: str = "bundled:all-MiniLM-L6-v2"
+    """A sentence-transformers id or path; the default ships inside a Python package."""
+    revision: str | None = None
+    """Pinned revision of a hub model."""
+    trust_remote_code: bool = False
+    """Run code that a hub model brings along."""
+    query_prompt: str = ""
+    """Put before a question when it is embedded; recorded for the retriever."""
+    passage_prompt: str = ""
+    """Put before each window or chunk; counted, never pooled."""
+    max_seq_length: PositiveInt | None = None
+    """Window in tokens; the length the model was trained at if not given."""
+    window_overlap: Annotated[int, Field(ge=0)] = 32
+    """Tokens of context shared by neighbouring windows, on each side."""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Number type of the model pass; identical cuts are claimed for float32 on a CPU."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the model runs."""
+    batch_tokens: PositiveInt = 8192
+    """Token budget of one forward pass, padding included."""
+
+
+class OutputConfig(_Section):
+    """What is written and how it is laid out."""
+
+    partition_by: str | None = None
+    """None, `format`, `folder` (the first folder of the key) or `metadata.KEY`."""
+    keep_sentences: bool = True
+    """Keep the sentence store, from which chunks can be re-made without the model."""
+    sentence_dtype: Literal["float16", "float32"] = "float16"
+    """Number type of the sentence store; distances are taken after this rounding."""
+    dtype: Literal["float32", "float16"] = "float32"
+    """Number type of `chunks.embedding`."""
+    n_buckets: PositiveInt | None = None
+    """Number of buckets of a new dataset; estimated from the listing if not given."""
+
+
+class ResourcesConfig(_Section):
+    """What the job may use. Zero means: decide from the cluster."""
+
+    parse_workers: Annotated[int, Field(ge=0)] = 0
+    """Actors that fetch and parse."""
+    embed_workers: Annotated[int, Field(ge=0)] = 0
+    """Actors that embed and chunk."""
+    gpus_per_worker: Annotated[float, Field(ge=0)] = 0.0
+    """GPUs of one embedding actor; one on a cluster that has GPUs, if 0."""
+    unit_documents: PositiveInt = 32
+    """Documents of one unit at most."""
+    unit_bytes: PositiveInt = 64 * 2**20
+    """Input bytes of one unit at most, unless one document alone is larger."""
+    tmp_dir: str | None = None
+    """Folder for temporary files on every node."""
+
+
+class LimitsConfig(_Section):
+    """Bounds that keep one document from costing more than itself."""
+
+    max_failed: str = "5%"
+    """Error budget: a number of failed documents, or a percentage."""
+    document_seconds: PositiveFloat = 120.0
+    """Wall time to parse one document."""
+    document_memory_mb: PositiveInt = 2048
+    """Memory of the child that parses it, above what docling itself takes."""
+    document_bytes: PositiveInt = 2 * 2**30
+    """Larger sources are not fetched (`too_large`)."""
+    document_pages: PositiveInt = 20_000
+    """More pages are refused (`limit`)."""
+    document_chars: PositiveInt = 50_000_000
+    """More extracted text is refused (`limit`)."""
+    attempts: PositiveInt = 3
+    """Attempts at a document that may be retried."""
+    lease_seconds: PositiveFloat = 60.0
+    """A lease whose heartbeat stood still this long has expired."""
+
+
+class Config(_Section):
+    """The whole tree."""
+
+    source: SourceConfig = SourceConfig()
+    parser: ParserConfig = ParserConfig()
+    chunking: ChunkingConfig = ChunkingConfig()
+    model: ModelConfig = ModelConfig()
+    output: OutputConfig = OutputConfig()
+    resources: ResourcesConfig = ResourcesConfig()
+    limits: LimitsConfig = LimitsConfig()
+
+    @model_validator(mode="after")
+    def _check(self) -> Config:
+        self.chunking.settings()
+        parse_budget(self.limits.max_failed, n_documents=0)
+        if self.parser.pdf == "standard" and not self.parser.artifacts_path:
+            msg = "parser.pdf is standard, which needs docling's weights in parser.artifacts_path"
+            raise ConfigError(msg)
+        return self
+
+    def fingerprint(self, model_revision: str) -> str:
+        """Return H of all that affects output: settings, model revision, stage versions."""
+        limits = self.limits.model_dump(
+            include={"document_bytes", "document_pages", "document_chars"}
+        )
+        output = self.output.model_dump(include={"keep_sentences", "sentence_dtype", "dtype"})
+        model = self.model.model_dump(exclude={"device", "batch_tokens"})
+        relevant = {
+            "parser": self.parser.model_dump(),
+            "chunking": _settings_dict(self.chunking.settings()),
+            "model": {**model, "revision": model_revision},
+            "output": output,
+            "limits": limits,
+            "stages": STAGE_VERSIONS,
+        }
+        return ids.hash_fields(json.dumps(relevant, sort_keys=True))
+
+
+def _fit_sizes(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Scale the preset's sizes to a cap or a target that was given without them."""
+    cap = values["max_tokens"]
+    if "target_tokens" not in given:
+        values["target_tokens"] = max(min(values["target_tokens"], cap * 3 // 5), 0)
+    if "min_tokens" not in given:
+        values["min_tokens"] = max(min(values["min_tokens"], values["target_tokens"] // 3), 0)
+    elif "target_tokens" not in given:
+        values["target_tokens"] = min(max(values["target_tokens"], values["min_tokens"]), cap)
+    return values
+
+
+def _settings_dict(settings: ChunkingSettings) -> dict[str, object]:
+    return {name: getattr(settings, name) for name in settings.__slots__}
+
+
+def parse_budget(text: str, n_documents: int) -> float:
+    """Return how many documents may fail: ``"5%"`` of ``n_documents``, or a plain number.
+
+    Raises:
+        ConfigError: the text is neither.
+    """
+    share = text.strip().removesuffix("%")
+    try:
+        value = float(share)
+    except ValueError:
+        value = -1.0
+    percent = text.strip().endswith("%")
+    if not 0 <= value < float("inf") or (percent and value > 100):  # noqa: PLR2004
+        msg = f"limits.max_failed is {text!r}; give a number of documents or a percentage, such as 5%"
+        raise ConfigError(msg)
+    return n_documents * value / 100 if percent else value
+
+
+def load_config(path: Path | None = None, assignments: Iterable[str] = ()) -> Config:
+    """Return the defaults, overridden by a YAML file, then by ``key=value`` assignments.
+
+    Raises:
+        ConfigError: the file cannot be read, a key is unknown, or a value is not allowed.
+    """
+    tree = _read_yaml(path) if path else {}
+    for assignment in assignments:
+        _assign(tree, assignment)
+    _check_keys(tree)
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(_describe(error)) from error
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"cannot read the configuration {path}: {error.strerror}"
+        raise ConfigError(msg) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        msg = f"{path} is not valid YAML: {reason}"
+        raise ConfigError(msg) from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        msg = f"{path} must hold sections (source, parser, chunking, ...), not a {type(tree).__name__}"
+        raise ConfigError(msg)
+    return tree
+
+
+def _assign(tree: dict[str, Any], assignment: str) -> None:
+    key, equals, text = assignment.partition("=")
+    section, dot, name = key.strip().partition(".")
+    if not (equals and dot and section and name):
+        msg = f"--set {assignment!r} must look like section.key=value"
+        raise ConfigError(msg)
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = text
+    target = tree.setdefault(section, {})
+    if not isinstance(target, dict):
+        msg = f"configuration section {section!r} must hold keys, not {target!r}"
+        raise ConfigError(msg)
+    target[name] = value
+
+
+def _check_keys(tree: Mapping[str, Any]) -> None:
+    sections = {name: field.annotation for name, field in Config.model_fields.items()}
+    for section, keys in tree.items():
+        if section not in sections:
+            raise ConfigError(_unknown(str(section), _all_keys(sections)))
+        if keys is None:
+            continue
+        if not isinstance(keys, dict):
+            msg = f"configuration section {section!r} must hold keys, not {keys!r}"
+            raise ConfigError(msg)
+        model = sections[section]
+        known = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
+        for key in keys:
+            if key not in known:
+                raise ConfigError(_unknown(f"{section}.{key}", _all_keys(sections)))
+
+
+def _all_keys(sections: Mapping[str, Any]) -> list[str]:
+    return [
+        *sections,
+        *(f"{name}.{key}" for name, model in sections.items() for key in model.model_fields),
+    ]
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+    return f"unknown configuration key {key!r}; did you mean {nearest[0]!r}?"
+
+
+def _describe(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "configuration"
+    given = first.get("input")
+    shown = f" is {given!r}" if not isinstance(given, dict | BaseModel) else ""
+    return f"{where}{shown}: {first['msg'][:1].lower()}{first['msg'][1:]}"

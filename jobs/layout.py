@@ -1,0 +1,114 @@
+"""Every key below DST, from one place; stages never build one themselves."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+__all__ = [
+    "ATTEMPT_DIGITS",
+    "DATASET",
+    "LEASE_PREFIX",
+    "PRIVATE_PREFIX",
+    "RUNS_PREFIX",
+    "bucket_data",
+    "bucket_name",
+    "bucket_prefix",
+    "bucket_version",
+    "lease_epoch",
+    "lease_heartbeat",
+    "plain",
+    "plain_changes",
+    "plan",
+    "probe",
+    "report",
+    "sentences",
+    "unit_data",
+    "unit_marker",
+    "unit_markers",
+]
+
+PRIVATE_PREFIX = "_chunkmill/"
+DATASET = "_chunkmill/dataset.json"
+LEASE_PREFIX = "_chunkmill/lease/"
+RUNS_PREFIX = "_chunkmill/runs/"
+ATTEMPT_DIGITS = 16
+"""Hexadecimal digits of a random attempt name; it keeps attempts' files apart, nothing else."""
+
+
+def bucket_name(bucket: int) -> str:
+    """Return a bucket's five-digit name."""
+    return f"{bucket:05d}"
+
+
+def plain(table: str, bucket: int, partition: tuple[str, str] | None = None) -> str:
+    """Return the plain key of a bucket's ``boundaries``, ``chunks`` or ``documents`` file."""
+    folder = f"{table}/"
+    if partition is not None:
+        column, value = partition
+        folder += f"by_{column}={quote(value, safe='')}/"
+    return f"{folder}bucket-{bucket_name(bucket)}.parquet"
+
+
+def plain_changes(run_id: str, bucket: int) -> str:
+    """Return the plain key of a bucket's change rows in one run."""
+    return f"changes/run={run_id}/bucket-{bucket_name(bucket)}.parquet"
+
+
+def bucket_prefix(bucket: int) -> str:
+    """Return the prefix under which a bucket's versions lie."""
+    return f"_chunkmill/buckets/{bucket_name(bucket)}/"
+
+
+def bucket_version(bucket: int, version: int) -> str:
+    """Return the key whose creation commits a bucket version."""
+    return f"{bucket_prefix(bucket)}{version:08d}.json"
+
+
+def bucket_data(bucket: int, version: int, attempt: str, name: str) -> str:
+    """Return the key of one data file of one attempt at a bucket version."""
+    return f"{bucket_prefix(bucket)}{version:08d}-{attempt}/{name}.parquet"
+
+
+def plan(run_id: str) -> str:
+    """Return the key of a run's plan."""
+    return f"{RUNS_PREFIX}{run_id}/plan.parquet"
+
+
+def report(run_id: str, suffix: str = "json") -> str:
+    """Return the key of a run's report."""
+    return f"{RUNS_PREFIX}{run_id}/report.{suffix}"
+
+
+def unit_markers(run_id: str) -> str:
+    """Return the prefix of a run's unit markers and unit data."""
+    return f"{RUNS_PREFIX}{run_id}/units/"
+
+
+def unit_marker(run_id: str, unit: int) -> str:
+    """Return the key whose creation commits a unit."""
+    return f"{unit_markers(run_id)}{unit:06d}.json"
+
+
+def unit_data(run_id: str, unit: int, attempt: str, table: str) -> str:
+    """Return the key of one table of one attempt at a unit."""
+    return f"{unit_markers(run_id)}{unit:06d}-{attempt}/{table}.parquet"
+
+
+def sentences(run_id: str, unit: int, attempt: str) -> str:
+    """Return the key of a unit attempt's sentence store."""
+    return f"_chunkmill/sentences/{run_id}/{unit:06d}-{attempt}.parquet"
+
+
+def lease_epoch(epoch: int) -> str:
+    """Return the key whose creation takes the lease for one epoch."""
+    return f"{LEASE_PREFIX}{epoch:08d}.json"
+
+
+def lease_heartbeat(epoch: int) -> str:
+    """Return the key that the holder of an epoch rewrites while it lives."""
+    return f"{LEASE_PREFIX}{epoch:08d}.heartbeat"
+
+
+def probe(attempt: str) -> str:
+    """Return the key written and removed at start to prove what DST can do."""
+    return f"_chunkmill/probe-{attempt}"

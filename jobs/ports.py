@@ -1,0 +1,183 @@
+"""The ports: what the stages ask of stores, parsers and models, and nothing more.
+
+Each port's contract stands in its docstring; the adapters live in :mod:`jobs.adapters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chunking.model import Document
+
+__all__ = ["Clock", "Embedder", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser", "Tokens"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectInfo:
+    """What a listing says of an object; ``etag`` identifies its content version."""
+
+    key: str
+    size: int
+    etag: str
+
+
+class ObjectStore(Protocol):
+    """A flat name space of immutable-or-replaced objects below one root.
+
+    Keys use ``/`` and are relative to the root. Every write is atomic: a reader sees
+    the old object, or the new one, or none. All methods raise ``StoreError`` after
+    bounded retries, ``AccessDeniedError`` at once.
+    """
+
+    @property
+    def url(self) -> str:
+        """URL or path of the root, without credentials."""
+        ...
+
+    def uri(self, key: str) -> str:
+        """Return the full RFC 3986 URI of a key."""
+        ...
+
+    def get(self, key: str) -> bytes:
+        """Return the whole object; ``ObjectNotFoundError`` if it does not exist."""
+        ...
+
+    def get_tail(self, key: str, n_bytes: int) -> bytes:
+        """Return the last ``n_bytes`` (or all, if it is shorter)."""
+        ...
+
+    def download(self, key: str, path: Path) -> None:
+        """Stream the object into a local file."""
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Create or replace an object."""
+        ...
+
+    def upload(self, key: str, path: Path) -> None:
+        """Create or replace an object from a local file."""
+        ...
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Create the object if it does not exist; False if another content is there.
+
+        A retry after an unknown outcome finds its own bytes and returns True, so the
+        caller's ``data`` must be unique to its attempt wherever that matters.
+        """
+        ...
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object onto another key: one atomic write, in the store if it can."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove the object; no error if it does not exist."""
+        ...
+
+    def head(self, key: str) -> ObjectInfo | None:
+        """Return the object's facts, or None."""
+        ...
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """Yield all objects whose key starts with ``prefix``, in key order (code points)."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests can turn it."""
+
+    def monotonic(self) -> float:
+        """Return seconds of a clock that never jumps."""
+        ...
+
+    def now(self) -> float:
+        """Return seconds since the epoch, for names and reports only."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseOutcome:
+    """What parsing one document gave: text, or an error, or text with something lost.
+
+    ``status`` is ``ok``, ``partial``, ``failed`` or ``skipped``; ``document`` is None for
+    the last two. ``format`` is told by content.
+    """
+
+    status: str
+    format: str
+    parser: str
+    document: Document | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+    retryable: bool = False
+    warnings: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class Parser(Protocol):
+    """Turns one file into canonical text and blocks; never raises for a bad document."""
+
+    def parse(self, path: Path, *, name: str) -> ParseOutcome:
+        """Parse ``path``; ``name`` is its source key, for messages and as a weak hint."""
+        ...
+
+    def close(self) -> None:
+        """End all children."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """A document's tokens, special ones left out.
+
+    ``ids``: N; ``starts``, ``ends``: N offsets in code points of the text, monotone.
+    """
+
+    ids: NDArray[np.uint32] = field(repr=False)
+    starts: NDArray[np.int64] = field(repr=False)
+    ends: NDArray[np.int64] = field(repr=False)
+
+
+class Embedder(Protocol):
+    """One embedding model with its tokenizer."""
+
+    @property
+    def dimension(self) -> int:
+        """Values of one vector."""
+        ...
+
+    @property
+    def window_tokens(self) -> int:
+        """Document tokens that fit one window: the window less prompt and special tokens."""
+        ...
+
+    def tokenize(self, text: str) -> Tokens:
+        """Return the text's tokens with offsets, special tokens left out."""
+        ...
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the exact model input size of each text: prompt and special tokens included."""
+        ...
+
+    def embed_windows(
+        self, windows: Sequence[NDArray[np.uint32]]
+    ) -> Iterator[NDArray[np.float32]]:
+        """Yield, per window of token ids in the order given, its token vectors (T x D).
+
+        Prompt and special tokens are added to the input and left out of the output.
+        """
+        ...
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the model's own vector of each text (n x D); none is truncated."""
+        ...

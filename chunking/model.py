@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from chunking.errors import AlignmentError
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "Span",
     "SplitReason",
     "TokenWindow",
+    "Tokens",
 ]
 
 BlockKind = Literal[
@@ -205,3 +209,15 @@ class Chunk(Span):
     language: str | None = None
     code_language: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """A document's tokens, special ones left out.
+
+    ``ids``: N; ``starts``, ``ends``: N offsets in code points of the text, monotone.
+    """
+
+    ids: NDArray[np.uint32] = field(repr=False)
+    starts: NDArray[np.int64] = field(repr=False)
+    ends: NDArray[np.int64] = field(repr=False)

@@ -6,16 +6,16 @@ Each port's contract stands in its docstring; the adapters live in :mod:`jobs.ad
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.model import Document
+from chunking.model import Document, Tokens
 
-__all__ = ["Clock", "Embedder", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser", "Tokens"]
+__all__ = ["Clock", "Embedder", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,18 +134,6 @@ class Parser(Protocol):
     def close(self) -> None:
         """End all children."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
-    """A document's tokens, special ones left out.
-
-    ``ids``: N; ``starts``, ``ends``: N offsets in code points of the text, monotone.
-    """
-
-    ids: NDArray[np.uint32] = field(repr=False)
-    starts: NDArray[np.int64] = field(repr=False)
-    ends: NDArray[np.int64] = field(repr=False)
 
 
 class Embedder(Protocol):

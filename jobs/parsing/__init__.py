@@ -1,0 +1,1 @@
+"""Parsing: one file becomes canonical text and blocks, in a child that may be killed."""

@@ -131,7 +131,10 @@ class DocumentError(ChunkmillError):
 
 
 def _rebuild_document_error(
-    message: str, kind: ErrorKind, stage: str, retryable: bool  # noqa: FBT001 - pickle calls by position
+    message: str,
+    kind: ErrorKind,
+    stage: str,
+    retryable: bool,  # noqa: FBT001 - pickle calls by position
 ) -> DocumentError:
     return DocumentError(message, kind=kind, stage=stage, retryable=retryable)
 

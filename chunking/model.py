@@ -112,9 +112,9 @@ class Block(Span):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A parsed document: its canonical text and the blocks that tile it.
+    r"""A parsed document: its canonical text and the blocks that tile it.
 
-    Blocks are separated by exactly ``"\\n\\n"``, or by ``"\\n"`` between items of one
+    Blocks are separated by exactly ``"\n\n"``, or by ``"\n"`` between items of one
     list; nothing else stands between them, before the first or after the last.
     """
 

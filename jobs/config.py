@@ -59,7 +59,11 @@ class ParserConfig(_Section):
     """How documents become text."""
 
     pdf: Literal["auto", "fast", "standard"] = "auto"
-    """PDF engine: `fast` needs no weights; `standard` is docling's own pipeline and needs `artifacts_path`; `auto` is `fast`."""
+    """PDF engine.
+
+    `fast` needs no weights; `standard` is docling's own pipeline and needs
+    `artifacts_path`; `auto` is `fast`.
+    """
     artifacts_path: str | None = None
     """Folder with docling's model weights."""
     ocr: bool = False
@@ -71,7 +75,9 @@ class ChunkingConfig(_Section):
 
     preset: Literal["small", "large", "small+", "large+"] = "small"
     """Named combination of the keys below; a key given beside it wins."""
-    boundaries: Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"] | None = None
+    boundaries: (
+        Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"] | None
+    ) = None
     """Strategy that places boundaries; the preset's (`semantic`) if not given."""
     vectors: Literal["late", "chunk", "blend", "none"] | None = None
     """Vectors of the chunks; the preset's if not given."""
@@ -85,7 +91,9 @@ class ChunkingConfig(_Section):
     """Repeated tokens or sentences (`fixed` and `recursive` only); 0 if not given."""
     overlap_unit: Literal["tokens", "sentences"] | None = None
     """Unit of `overlap`; `tokens` if not given."""
-    threshold_type: Literal["percentile", "absolute", "stddev", "interquartile", "gradient"] | None = None
+    threshold_type: (
+        Literal["percentile", "absolute", "stddev", "interquartile", "gradient"] | None
+    ) = None
     """How `threshold` is read; `percentile` if not given."""
     threshold: float | None = None
     """Distance above which a semantic boundary falls; percentile 95 if not given."""
@@ -247,7 +255,9 @@ def parse_budget(text: str, n_documents: int) -> float:
         value = -1.0
     percent = text.strip().endswith("%")
     if not 0 <= value < float("inf") or (percent and value > 100):  # noqa: PLR2004
-        msg = f"limits.max_failed is {text!r}; give a number of documents or a percentage, such as 5%"
+        msg = (
+            f"limits.max_failed is {text!r}; give a number of documents or a percentage, such as 5%"
+        )
         raise ConfigError(msg)
     return n_documents * value / 100 if percent else value
 
@@ -314,7 +324,9 @@ def _check_keys(tree: Mapping[str, Any]) -> None:
             msg = f"configuration section {section!r} must hold keys, not {keys!r}"
             raise ConfigError(msg)
         model = sections[section]
-        known = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
+        known = (
+            model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
+        )
         for key in keys:
             if key not in known:
                 raise ConfigError(_unknown(f"{section}.{key}", _all_keys(sections)))

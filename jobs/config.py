@@ -291,7 +291,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        msg = f"{path} must hold sections (source, parser, chunking, ...), not a {type(tree).__name__}"
+        kind = type(tree).__name__
+        msg = f"{path} must hold sections (source, parser, chunking, ...), not a {kind}"
         raise ConfigError(msg)
     return tree
 

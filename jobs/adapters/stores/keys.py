@@ -7,6 +7,8 @@ has exactly one key; in what is published those bytes are percent-encoded.
 
 from __future__ import annotations
 
+import re
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from chunking.errors import StoreError
 
@@ -14,6 +16,8 @@ __all__ = ["MAX_KEY_BYTES", "check_key", "decode_path", "encode_path", "printabl
 
 MAX_KEY_BYTES = 1000
 """Longest key that is written; S3 allows 1,024 bytes with the root's prefix."""
+
+_UNDECODABLE = re.compile("[\udc80-\udcff]")
 
 
 def check_key(key: str) -> None:
@@ -44,10 +48,4 @@ def decode_path(path: str) -> str:
 
 def printable(key: str) -> str:
     """Return the key with bytes that are not UTF-8 percent-encoded, all else as it is."""
-    data = key.encode("utf-8", "surrogateescape")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return "".join(
-            f"%{ord(char) - 0xDC00:02X}" if "\udc80" <= char <= "\udcff" else char for char in key
-        )
+    return _UNDECODABLE.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", key)

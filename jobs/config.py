@@ -153,6 +153,8 @@ class OutputConfig(_Section):
 class ResourcesConfig(_Section):
     """What the job may use. Zero means: decide from the cluster."""
 
+    cpus: Annotated[int, Field(ge=0)] = 0
+    """CPUs of the local Ray that is started when none is joined; all of them if 0."""
     parse_workers: Annotated[int, Field(ge=0)] = 0
     """Actors that fetch and parse."""
     embed_workers: Annotated[int, Field(ge=0)] = 0

@@ -1,0 +1,287 @@
+"""The only file that knows Ray: it turns stages into operators and tasks.
+
+One Dataset per run: the plan's rows of one unit are one block, and stay one block
+(``target_max_block_size=None``), so a unit is the grain of scheduling, retry and
+commit. ``from_arrow`` makes an in-memory input, not a read task: a read task beside
+actors that hold every CPU would never be scheduled on a small cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from chunking.errors import ConfigError, JobError
+from jobs.config import ResourcesConfig
+
+__all__ = ["Cluster", "Sizes", "StageSpec", "TaskPool", "connect", "plan_sizes"]
+
+# Ray's C++ layer writes to stderr by itself; it reads these when it is imported.
+_QUIET = {
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+_NO_PROGRESS_SECONDS = -1
+"""Ray gives up a job without progress after 1,800 s; a slow document is no reason to."""
+
+_COMMIT_MEMORY = 256 * 2**20
+_POLL_SECONDS = 0.5
+
+
+class Stage(Protocol):
+    """A stage: made once per actor, called once per unit."""
+
+    def __call__(self, unit: pa.Table) -> pa.Table:
+        """Return the unit's result as one table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageSpec:
+    """A stage class, its constructor arguments and the size of its actor pool."""
+
+    stage: type
+    args: tuple[Any, ...]
+    workers: int
+    cpus: float
+    gpus: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Actors of the two pools, and what each actor asks of its node."""
+
+    parse_workers: int
+    embed_workers: int
+    cpus: float
+    embed_gpus: float
+
+
+def plan_sizes(cpus: float, gpus: float, resources: ResourcesConfig, n_units: int) -> Sizes:
+    """Return pool sizes that fit a cluster together, so that neither pool starves the other.
+
+    With GPUs, every one gets an embedding actor and the other CPUs parse; without, the
+    pools share the CPUs half and half. Where actors outnumber CPUs, each asks for one
+    k-th of a CPU: k of them fit every node, however the CPUs are spread over nodes.
+    """
+    most = max(n_units, 1)
+    gpu_share = resources.gpus_per_worker or (1.0 if gpus else 0.0)
+    by_default = int(gpus / gpu_share) if gpu_share else int(cpus) // 2
+    embed = min(resources.embed_workers or max(by_default, 1), most)
+    parse = min(resources.parse_workers or max(int(cpus) - embed, 1), most)
+    crowding = max(math.ceil((embed + parse) / max(int(cpus), 1)), 1)
+    return Sizes(
+        parse_workers=parse,
+        embed_workers=embed,
+        # Ray counts in ten-thousandths: round down, so that k shares never exceed one CPU.
+        cpus=math.floor(10_000 / crowding) / 10_000,
+        embed_gpus=gpu_share,
+    )
+
+
+class Cluster:
+    """A connection to Ray, local or joined, as the pipeline needs it."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    @property
+    def cpus(self) -> float:
+        """CPUs of all nodes."""
+        return float(self._ray.cluster_resources().get("CPU", 1.0))
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of all nodes."""
+        return float(self._ray.cluster_resources().get("GPU", 0.0))
+
+    def actor(self, cls: type, *args: Any) -> Any:
+        """Start an actor that takes no CPU and lives as long as the run."""
+        return self._ray.remote(num_cpus=0, max_concurrency=1)(cls).remote(*args)
+
+    def get(self, ref: Any, timeout: float | None = None) -> Any:
+        """Return what a reference stands for."""
+        return self._ray.get(ref, timeout=timeout)
+
+    def tasks(self, function: Callable[..., Any], limit: int) -> TaskPool:
+        """Return a pool that runs ``function`` as plain tasks, ``limit`` at a time."""
+        return TaskPool(self._ray, function, limit)
+
+    def stream(self, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> BlockStream:
+        """Start the stages over the units; the results come as block references."""
+        return BlockStream(self._ray, units, stages)
+
+
+class TaskPool:
+    """Plain Ray tasks with bounded concurrency; results are polled, never waited for."""
+
+    def __init__(self, ray: Any, function: Callable[..., Any], limit: int) -> None:
+        self._ray = ray
+        # No CPU: with one, the tasks would wait until the actors end.
+        self._remote = ray.remote(num_cpus=0, memory=_COMMIT_MEMORY, max_retries=3)(function)
+        self._limit = limit
+        self._running: list[Any] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether no more tasks should be submitted now."""
+        return len(self._running) >= self._limit
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def submit(self, *args: Any) -> None:
+        """Start a task; references among ``args`` arrive as their values."""
+        self._running.append(self._remote.remote(*args))
+
+    def poll(self, timeout: float = 0.0) -> list[Any]:
+        """Return the results of tasks that have ended; raise what a task raised."""
+        if not self._running:
+            return []
+        done, self._running = self._ray.wait(
+            self._running, num_returns=len(self._running), timeout=timeout
+        )
+        return [_result(self._ray, ref) for ref in done]
+
+
+def _result(ray: Any, ref: Any) -> Any:
+    try:
+        return ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        raise cause from error
+
+
+class BlockStream:
+    """The running Dataset; a thread pulls its results so that the driver never blocks."""
+
+    def __init__(self, ray: Any, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> None:
+        self._ray = ray
+        self._queue: queue.Queue[Any] = queue.Queue(maxsize=8)
+        self._stopped = threading.Event()
+        self._error: BaseException | None = None
+        self._dataset = _dataset(ray, units, stages)
+        self._thread = threading.Thread(target=self._pull, name="chunkmill-results", daemon=True)
+        self._thread.start()
+
+    def _pull(self) -> None:
+        try:
+            for bundle in self._dataset.iter_internal_ref_bundles():
+                for ref in bundle.block_refs:
+                    self._put(ref)
+                if self._stopped.is_set():
+                    break
+        except Exception as error:  # noqa: BLE001 - handed to the driver's thread, see next()
+            self._error = error
+        finally:
+            self._put(None)
+
+    def _put(self, item: Any) -> None:
+        while not self._stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                self._queue.put(item, timeout=_POLL_SECONDS)
+                return
+
+    def next(self, timeout: float) -> tuple[Any | None, bool]:
+        """Return the next block reference, if one is there, and whether the stream has ended.
+
+        Raises:
+            JobError: a stage failed in a way that no document explains.
+        """
+        try:
+            item = self._queue.get(timeout=timeout)
+        except queue.Empty:
+            return None, False
+        if item is not None:
+            return item, False
+        if self._error is not None:
+            raise _unwrap(self._error) from self._error
+        return None, True
+
+    def stop(self) -> None:
+        """Take no more results; what is running is dropped when Ray ends the job."""
+        self._stopped.set()
+
+
+def _unwrap(error: BaseException) -> Exception:
+    """Return chunkmill's own error from inside Ray's wrappers, or a JobError."""
+    seen: BaseException | None = error
+    while seen is not None:
+        cause = getattr(seen, "cause", None)
+        if isinstance(cause, Exception) and type(cause).__module__.startswith("chunking."):
+            return cause
+        seen = cause if isinstance(cause, BaseException) else seen.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return JobError(f"a worker failed: {lines[-1] if lines else type(error).__name__}")
+
+
+def _dataset(ray: Any, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> Any:
+    import ray.data as ray_data  # noqa: PLC0415 - heavy; only the driver of a run needs it
+
+    context = ray_data.DataContext.get_current()
+    context.target_max_block_size = None
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = False
+    if hasattr(context, "execution_no_progress_timeout_s"):
+        context.execution_no_progress_timeout_s = _NO_PROGRESS_SECONDS
+    dataset = ray_data.from_arrow(list(units))
+    for spec in stages:
+        dataset = dataset.map_batches(
+            spec.stage,
+            fn_constructor_args=spec.args,
+            batch_size=None,
+            batch_format="pyarrow",
+            zero_copy_batch=True,
+            compute=ray_data.ActorPoolStrategy(
+                size=spec.workers, max_tasks_in_flight_per_actor=2
+            ),
+            num_cpus=spec.cpus,
+            **({"num_gpus": spec.gpus} if spec.gpus else {}),
+        )
+    return dataset
+
+
+@contextlib.contextmanager
+def connect(address: str | None, cpus: int = 0, *, verbose: bool = False) -> Iterator[Cluster]:
+    """Join the Ray cluster at ``address``, or the one of this Ray job, or start a local one.
+
+    Raises:
+        ConfigError: no cluster answers at the address.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    level = logging.INFO if verbose else logging.ERROR
+    for name in ("ray", "ray.data", "ray._private"):
+        logging.getLogger(name).setLevel(level)
+    import ray  # noqa: PLC0415 - the environment above must be set first
+
+    where = address or os.environ.get("RAY_ADDRESS") or "local"
+    options: dict[str, Any] = {"log_to_driver": verbose, "logging_level": level}
+    if where == "local":
+        options |= {"include_dashboard": False, "num_cpus": cpus or None}
+    try:
+        ray.init(address=where, **options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        msg = f"cannot reach a Ray cluster at {where!r}: {reason}"
+        raise ConfigError(msg) from error
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(level)
+    try:
+        yield Cluster(ray)
+    finally:
+        sys.stdout.flush()
+        ray.shutdown()

@@ -1,0 +1,1 @@
+"""The stages of the job: plain functions and classes that know no engine."""

@@ -29,7 +29,10 @@ PositiveFloat = Annotated[float, Field(gt=0)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    # YAML reads `max_failed: 10` and `revision: 123` as numbers where a text is meant.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, coerce_numbers_to_str=True
+    )
 
 
 class SourceConfig(_Section):
@@ -271,6 +274,7 @@ def load_config(path: Path | None = None, assignments: Iterable[str] = ()) -> Co
         ConfigError: the file cannot be read, a key is unknown, or a value is not allowed.
     """
     tree = _read_yaml(path) if path else {}
+    tree = {section: keys for section, keys in tree.items() if keys is not None}
     for assignment in assignments:
         _assign(tree, assignment)
     _check_keys(tree)
@@ -321,8 +325,6 @@ def _check_keys(tree: Mapping[str, Any]) -> None:
     for section, keys in tree.items():
         if section not in sections:
             raise ConfigError(_unknown(str(section), _all_keys(sections)))
-        if keys is None:
-            continue
         if not isinstance(keys, dict):
             msg = f"configuration section {section!r} must hold keys, not {keys!r}"
             raise ConfigError(msg)

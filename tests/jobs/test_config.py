@@ -1,0 +1,209 @@
+"""The configuration tree: defaults, layers, refusals that name the right key, fingerprint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+from chunking.errors import ConfigError
+from jobs.config import Config, load_config, parse_budget
+
+SECTIONS = {name: type(getattr(Config(), name)) for name in Config.model_fields}
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS))
+def test_every_key_is_documented(section: str) -> None:
+    """Each key of each section carries a description, which `config show` prints."""
+    fields = SECTIONS[section].model_fields
+    assert [name for name, field in fields.items() if not field.description] == []
+
+
+def test_defaults_load() -> None:
+    """No file and no assignment give the defaults, and they are valid."""
+    assert load_config() == Config()
+    assert load_config().chunking.settings().max_tokens == 200
+
+
+def test_later_layers_win(tmp_path: Path) -> None:
+    """A file overrides the defaults, an assignment the file; keys beside it stay."""
+    path = tmp_path / "job.yaml"
+    path.write_text("chunking: {max_tokens: 150, min_tokens: 10}\noutput: {partition_by: format}\n")
+    config = load_config(path, ["chunking.max_tokens=180", "source.include=['*.md', '*.txt']"])
+    assert (config.chunking.max_tokens, config.chunking.min_tokens) == (180, 10)
+    assert config.output.partition_by == "format"
+    assert config.source.include == ("*.md", "*.txt")
+
+
+@pytest.mark.parametrize("text", ["", "chunking:\n", "# only a comment\n"])
+def test_an_empty_file_or_section_gives_defaults(tmp_path: Path, text: str) -> None:
+    """A file without values changes nothing."""
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    assert load_config(path).chunking.settings() == Config().chunking.settings()
+
+
+def test_a_dumped_configuration_loads_to_itself(tmp_path: Path) -> None:
+    """What one run resolved can be given to the next as its file."""
+    config = load_config(None, ["chunking.preset=large+", "limits.max_failed=3"])
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump(config.model_dump(mode="json")))
+    assert load_config(path) == config
+
+
+@pytest.mark.parametrize(
+    ("assignment", "nearest"),
+    [
+        ("chunking.max_token=100", "chunking.max_tokens"),
+        ("chunkng.max_tokens=100", "chunking.max_tokens"),
+        ("model.nmae=x", "model.name"),
+        ("output.partition=format", "output.partition_by"),
+        ("limits.max-failed=1", "limits.max_failed"),
+    ],
+)
+def test_an_unknown_key_gets_the_nearest_name(assignment: str, nearest: str) -> None:
+    """A typing error is refused, and the message offers the key that was meant."""
+    key = assignment.partition("=")[0]
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, [assignment])
+    offered = str(caught.value).partition("did you mean")[2]
+    assert key in str(caught.value) or key.partition(".")[0] in str(caught.value)
+    assert nearest in offered or nearest.partition(".")[0] in offered
+
+
+@pytest.mark.parametrize(
+    ("assignments", "named"),
+    [
+        (["chunking.max_tokens=many"], "chunking.max_tokens"),
+        (["chunking.boundaries=clever"], "chunking.boundaries"),
+        (["chunking.overlap=10"], "overlap"),
+        (["chunking.boundaries=fixed", "chunking.overlap=300"], "overlap"),
+        (["limits.max_failed=120%"], "limits.max_failed"),
+        (["limits.max_failed=some"], "limits.max_failed"),
+        (["limits.document_seconds=0"], "limits.document_seconds"),
+        (["resources.parse_workers=-1"], "resources.parse_workers"),
+        (["parser.pdf=standard"], "artifacts_path"),
+        (["model=x"], "section.key=value"),
+        (["chunking.max_tokens"], "section.key=value"),
+    ],
+)
+def test_a_bad_value_is_named(assignments: list[str], named: str) -> None:
+    """A wrong value or form is refused in one line that names the key."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, assignments)
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b: c", "- a list", "just words", "chunking: 5", "chunking: [1]", "\x00"]
+)
+def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    """Bad YAML, or YAML of another shape, gives one line."""
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", ["missing", "folder", "latin1"])
+def test_an_unreadable_file_is_refused(tmp_path: Path, make: str) -> None:
+    """A missing file, a folder, and bytes that are not UTF-8 name the path."""
+    path = tmp_path / "job.yaml"
+    if make == "folder":
+        path.mkdir()
+    elif make == "latin1":
+        path.write_bytes("model: {name: blå}".encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"job\.yaml"):
+        load_config(path)
+
+
+@given(st.integers(16, 5000))
+def test_other_sizes_follow_a_cap_given_alone(cap: int) -> None:
+    """Any cap alone gives valid settings, its target at most three fifths of it."""
+    settings = load_config(None, [f"chunking.max_tokens={cap}"]).chunking.settings()
+    assert settings.max_tokens == cap
+    assert settings.min_tokens <= settings.target_tokens <= max(cap * 3 // 5, 1)
+
+
+@given(st.integers(0, 200))
+def test_the_target_follows_a_minimum_given_alone(minimum: int) -> None:
+    """A minimum up to the cap is kept, and the target is raised to it."""
+    settings = load_config(None, [f"chunking.min_tokens={minimum}"]).chunking.settings()
+    assert settings.min_tokens == minimum
+    assert minimum <= settings.target_tokens <= settings.max_tokens
+
+
+def test_sizes_given_together_are_not_touched() -> None:
+    """Three sizes that fit together come back as they are."""
+    sizes = {"max_tokens": 300, "min_tokens": 5, "target_tokens": 290}
+    settings = load_config(
+        None, [f"chunking.{k}={v}" for k, v in sizes.items()]
+    ).chunking.settings()
+    assert {name: getattr(settings, name) for name in sizes} == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "n_documents", "allowed"),
+    [("5%", 200, 10.0), ("0", 10, 0.0), ("0%", 10, 0.0), ("7", 10, 7.0), (" 12.5% ", 8, 1.0)],
+)
+def test_budget(text: str, n_documents: int, allowed: float) -> None:
+    """A percentage is of the documents, a plain number is itself."""
+    assert parse_budget(text, n_documents) == allowed
+
+
+@pytest.mark.parametrize("text", ["", "%", "-1", "nan", "inf", "1e400", "101%", "5 %%", "five"])
+def test_budgets_that_make_no_sense_are_refused(text: str) -> None:
+    """Neither a number nor a percentage up to a hundred."""
+    with pytest.raises(ConfigError, match="max_failed"):
+        parse_budget(text, 10)
+
+
+AFFECTS_OUTPUT = [
+    "chunking.max_tokens=150",
+    "chunking.preset=large",
+    "chunking.threshold=90",
+    "model.name=other",
+    "model.passage_prompt='passage: '",
+    "model.dtype=bfloat16",
+    "output.dtype=float16",
+    "output.sentence_dtype=float32",
+    "limits.document_pages=5",
+]
+LEAVES_OUTPUT = [
+    "chunking.preset=small",
+    "chunking.max_tokens=200",
+    "limits.max_failed=10",
+    "limits.document_seconds=5",
+    "model.batch_tokens=100",
+    "model.device=cpu",
+    "resources.parse_workers=7",
+    "source.exclude=['*.tmp']",
+]
+
+
+def test_the_fingerprint_covers_what_affects_output() -> None:
+    """Each such key alone changes the fingerprint, and no two changes look alike."""
+    made = {load_config(None, [a]).fingerprint("r1") for a in AFFECTS_OUTPUT}
+    made |= {Config().fingerprint("r1"), Config().fingerprint("r2")}
+    assert len(made) == len(AFFECTS_OUTPUT) + 2
+
+
+@pytest.mark.parametrize("assignment", LEAVES_OUTPUT)
+def test_the_fingerprint_leaves_out_the_rest(assignment: str) -> None:
+    """Workers, limits of time, and a default spelt out re-process nothing."""
+    assert load_config(None, [assignment]).fingerprint("r") == Config().fingerprint("r")
+
+
+def test_the_tree_is_frozen() -> None:
+    """No key can be changed after loading."""
+    config: Any = Config()
+    with pytest.raises(ValidationError, match="frozen"):
+        config.chunking.max_tokens = 5
+    assert all(issubclass(section, BaseModel) for section in SECTIONS.values())

@@ -1,0 +1,241 @@
+"""Sentence boundaries as exact spans, in linear time, without a model.
+
+One regular expression finds every candidate terminator; for a full stop followed
+by a blank a few constant-time rules decide (word before, word after, language).
+The rules follow the usual rule-based order (Kiss and Strunk, 2006, section 2:
+abbreviations, initials, ordinals), with word lists instead of statistics.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from chunking.languages import LanguageRules, rules_for
+
+__all__ = ["MAX_SENTENCE_CHARS", "split_sentences"]
+
+MAX_SENTENCE_CHARS = 1000
+"""A longer stretch without a sentence end is cut at its best inner places."""
+
+_PIECE_CHARS = 500
+_LOOK_BACK = 48
+_FOLLOWING = 64
+
+_CLOSERS = "\"'\u2019\u201d\u00bb\u203a)\\]}\u300d\u300f\uff09\u3011\u300b\u3009\u201c\u2018\u00ab*_"
+_WIDE_CLOSERS = "\"'\u2019\u201d)\\]\u300d\u300f\uff09\u3011\u300b\u3009"
+_OPENERS = "\"'\u2018\u201c\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1\u300c\u300e*_-\u2013\u2014"
+# Sinhala and most African and Asian scripts end sentences with marks that need no blank.
+_NO_BLANK_NEEDED = "\u3002\uff61\uff01\uff1f\uff0e\u0964\u0965\u06d4\u061f\u1362\u1367\u104b\u17d4\u0589\u2e2e\u037e"
+_BULLET = r"[^\S\n]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{1,3}|[a-z])[.)])[^\S\n]"
+
+_CANDIDATE = re.compile(
+    rf"(?P<wide>[{_NO_BLANK_NEEDED}][{_NO_BLANK_NEEDED}!?]*[{_WIDE_CLOSERS}]*)"
+    rf"|(?P<stop>[.!?\u2026\u203c\u203d\u2047-\u2049]+)"
+    rf"(?P<close>(?:\[\d{{1,3}}\])*[{_CLOSERS}]*)"
+    r"(?=\s|\Z|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
+    rf"|(?P<line>[^\S\n]*\n(?:[^\S\n]*\n\s*|(?={_BULLET})))"
+)
+_GREEK_QUESTION = re.compile(r";(?=\s)")
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
+_ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
+_NUMBER = re.compile(r"\d+\Z")
+_VOWELLESS = re.compile(r"[bcdfghjklmnpqrstvwxz]{2,5}\Z")
+_WORD = re.compile(r"\w[\w'\u2019-]*")
+_SOFT_BREAKS = (re.compile(r"\n"), re.compile(r"[;:\u2014\u3001\uff0c\u060c,](?=\s|[\u3000-\u9fff])"))
+
+
+def split_sentences(text: str, start: int, end: int, language: str | None) -> list[tuple[int, int]]:
+    """Return the sentence spans of ``text[start:end]``, absolute and in order.
+
+    Spans are trimmed of blanks at both ends, disjoint, never empty, and cover every
+    non-blank code point of the range. ``language`` is an ISO 639 code or None.
+    """
+    rules = rules_for(language)
+    greek = (language or "").lower().startswith("el")
+    spans: list[tuple[int, int]] = []
+    position = start
+    for cut in _cuts(text, start, end, rules, greek=greek):
+        if cut > position:
+            _append(spans, text, position, cut)
+            position = cut
+    _append(spans, text, position, end)
+    return spans
+
+
+def _cuts(text: str, start: int, end: int, rules: LanguageRules, *, greek: bool) -> list[int]:
+    cuts = []
+    for match in _CANDIDATE.finditer(text, start, end):
+        kind = match.lastgroup
+        if kind == "line" or _ends_here(text, start, end, match, rules):
+            cuts.append(match.end() if kind != "close" else _after_spaced_closer(text, match.end(), end))
+    if greek:
+        cuts.extend(match.end() for match in _GREEK_QUESTION.finditer(text, start, end))
+        cuts.sort()
+    return cuts
+
+
+def _ends_here(
+    text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules
+) -> bool:
+    if match.lastgroup == "wide":
+        return not _quoted_clause(text, match, end)
+    at = match.start("stop")
+    following = _following(text, match.end(), end)
+    if not following:
+        return True
+    initial = following[0]
+    closed = bool(match.group("close"))
+    stop = match.group("stop")
+    if stop != ".":
+        if match.end() < end and not text[match.end()].isspace():
+            return _is_cjk(text[at - 1]) if at > start else False
+        return not initial.islower()
+    if match.end() < end and not text[match.end()].isspace():
+        return at > start and _is_cjk(text[at - 1])
+    if initial.islower():
+        return False
+    if closed and match.group("close")[-1] not in ")]}":
+        return True
+    return _full_stop_ends(text, start, at, following, rules)
+
+
+def _full_stop_ends(
+    text: str, start: int, at: int, following: str, rules: LanguageRules
+) -> bool:
+    """Decide for a full stop at ``at`` that is followed by a blank and no small letter."""
+    before = text[max(start, at - _LOOK_BACK) : at]
+    words = before.rsplit(None, 1)
+    word = words[-1].lstrip(_OPENERS) if words and not before[-1:].isspace() else ""
+    # The usual case first: a long lower-case word is no abbreviation in any list.
+    if len(word) > 8 and word.isalpha():  # noqa: PLR2004 - longer than every listed word
+        return True
+    if not word:
+        return True
+    next_word = _next_word(following)
+    key = word.lower()
+    if key in rules.open_words:
+        return False
+    if key.isdigit() or _ORDINAL.match(word):
+        return _number_ends(text, start, at, word, next_word, rules)
+    if len(word) == 1:
+        return _single_letter_ends(word, next_word, rules)
+    if key in rules.either_words or _DOTTED.match(word):
+        return next_word in rules.openers
+    if _VOWELLESS.match(word) or key.rsplit("/", 1)[-1] in rules.open_words:
+        return next_word in rules.openers
+    tail = key.rsplit("-", 1)[-1].rsplit("(", 1)[-1]
+    return tail not in rules.open_words
+
+
+def _number_ends(  # noqa: PLR0913 - the full context of one decision
+    text: str, start: int, at: int, word: str, next_word: str, rules: LanguageRules
+) -> bool:
+    first = at - len(word)
+    if _NUMBER.match(word) and len(word) <= 3 and _opens_line(text, start, first):  # noqa: PLR2004
+        return False
+    if next_word in rules.months and len(word) <= 2:  # noqa: PLR2004 - a day of the month
+        return False
+    if not word[0].isdigit():
+        if word.islower() and len(word) > 1:
+            return True
+        if len(word) == 1 and not rules.ordinals:
+            return _single_letter_ends(word, next_word, rules)
+    if rules.ordinals and _ORDINAL.match(word):
+        return next_word in rules.openers
+    return True
+
+
+def _single_letter_ends(word: str, next_word: str, rules: LanguageRules) -> bool:
+    if unicodedata.category(word) == "Lo" or not word.isalpha():
+        return True
+    if word == "I" and "i" in rules.openers and "the" in rules.openers:
+        return True
+    return next_word in rules.openers
+
+
+def _opens_line(text: str, start: int, at: int) -> bool:
+    """Return whether only blanks and brackets stand between the line's start and ``at``."""
+    head = text[max(start, at - 8) : at].rstrip(" \t(")
+    return head.endswith("\n") or (not head and at - start <= 8)  # noqa: PLR2004
+
+
+def _following(text: str, at: int, end: int) -> str:
+    """Return up to a few words after ``at`` without leading blanks and opening marks."""
+    for width in (_FOLLOWING, 16 * _FOLLOWING):
+        piece = text[at : min(end, at + width)].lstrip()
+        if piece:
+            return piece.lstrip(_OPENERS + " ") or piece
+    return text[at:end].lstrip()[:1]
+
+
+def _next_word(following: str) -> str:
+    match = _WORD.match(following)
+    return match.group().lower() if match else ""
+
+
+def _quoted_clause(text: str, match: re.Match[str], end: int) -> bool:
+    """Return whether Japanese goes on after a closing bracket, as in a quotation with to."""
+    after = match.end()
+    closer = text[after - 1]
+    return closer in "\u300d\u300f\uff09" and after < end and "\u3040" <= text[after] <= "\u309f"
+
+
+def _after_spaced_closer(text: str, at: int, end: int) -> int:
+    """Take a French closing mark, set off by a non-breaking blank, into the sentence."""
+    if at + 1 < end and text[at] in "\u00a0\u202f" and text[at + 1] in "\u00bb\u203a":
+        return at + 2
+    return at
+
+
+def _is_cjk(character: str) -> bool:
+    return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
+
+
+def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add ``text[start:end]``, trimmed and, where it is very long, in pieces."""
+    start, end = _trim(text, start, end)
+    while end - start > MAX_SENTENCE_CHARS:
+        cut = _inner_cut(text, start, start + _PIECE_CHARS)
+        _, piece_end = _trim(text, start, cut)
+        spans.append((start, piece_end))
+        start, end = _trim(text, cut, end)
+    if start < end:
+        spans.append((start, end))
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _inner_cut(text: str, start: int, limit: int) -> int:
+    """Return the best place to cut in the second half of ``text[start:limit]``."""
+    half = (start + limit) // 2
+    for pattern in _SOFT_BREAKS:
+        last = None
+        for match in pattern.finditer(text, half, limit):
+            last = match.end()
+        if last is not None:
+            return last
+    for at in range(limit, half, -1):
+        if text[at].isspace():
+            return at
+    for at in range(limit, half, -1):
+        if not _joins(text, at):
+            return at
+    return limit
+
+
+def _joins(text: str, at: int) -> bool:
+    """Return whether a cut before ``at`` would part a character from its marks."""
+    return (
+        unicodedata.combining(text[at]) != 0
+        or unicodedata.category(text[at]) in ("Mn", "Me", "Mc")
+        or text[at] in "\u200d\ufe0f\ufe0e"
+        or "\U0001f3fb" <= text[at] <= "\U0001f3ff"
+        or text[at - 1] == "\u200d"
+    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chunking.model import Document, Tokens
 
-__all__ = ["Clock", "Embedder", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser"]
+__all__ = ["Clock", "Embedder", "ModelFacts", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,33 @@ class Parser(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What is recorded of a model; the keys of ``model`` in ``dataset.json``.
+
+    ``revision`` is the hub commit, or a hash of the files of a local model. ``pooling``
+    is the model's own (``mean``, ``cls``, ``lasttoken`` ...); late vectors exist for
+    ``mean`` only.
+    """
+
+    name: str
+    revision: str
+    dimension: int
+    max_seq_length: int
+    pooling: str
+    normalize: bool
+    query_prompt: str
+    passage_prompt: str
+    dtype: str
+
+
 class Embedder(Protocol):
     """One embedding model with its tokenizer."""
+
+    @property
+    def facts(self) -> ModelFacts:
+        """What is recorded of the model."""
+        ...
 
     @property
     def dimension(self) -> int:
@@ -157,12 +182,22 @@ class Embedder(Protocol):
         """Return the exact model input size of each text: prompt and special tokens included."""
         ...
 
+    def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return a window's token ids as the model sees them: prompt and special tokens added."""
+        ...
+
     def embed_windows(
         self, windows: Sequence[NDArray[np.uint32]]
-    ) -> Iterator[NDArray[np.float32]]:
-        """Yield, per window of token ids in the order given, its token vectors (T x D).
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield, per window of token ids, its index and its token vectors (T x D).
 
-        Prompt and special tokens are added to the input and left out of the output.
+        In the order in which windows of like length share a batch, not in the order
+        given, so that the caller can reduce each at once and none needs to be kept.
+        Prompt and special tokens are added to the input and left out of the output. A
+        window's vectors depend on that window alone.
+
+        Raises:
+            ModelError: the model does not pool by the mean, so it has no late vectors.
         """
         ...
 

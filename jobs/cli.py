@@ -16,7 +16,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from chunking.errors import ChunkmillError, UsageError
-from jobs.config import Config, load_config
+from jobs.config import Config
+from jobs.config_load import load_config
 
 __all__ = ["app", "main"]
 

@@ -1,25 +1,31 @@
 """The configuration: one frozen tree, every key with a documented default.
 
-Built from the defaults, then a YAML file, then ``--set key=value`` pairs, the later
-winning. Unknown keys are refused with the nearest right name.
+Values are checked when the tree is made; :mod:`jobs.config_load` makes it from a file.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chunking import ids
 from chunking.errors import ConfigError
 from chunking.settings import PRESETS, ChunkingSettings
 
-__all__ = ["Config", "load_config"]
+__all__ = [
+    "ChunkingConfig",
+    "Config",
+    "LimitsConfig",
+    "ModelConfig",
+    "OutputConfig",
+    "ParserConfig",
+    "ResourcesConfig",
+    "SourceConfig",
+    "parse_budget",
+]
 
 STAGE_VERSIONS = {"parse": 1, "text": 1, "sentences": 1, "chunk": 1, "embed": 1}
 """Raised by hand when a stage's output changes for the same input; part of the fingerprint."""
@@ -265,93 +271,3 @@ def parse_budget(text: str, n_documents: int) -> float:
         )
         raise ConfigError(msg)
     return n_documents * value / 100 if percent else value
-
-
-def load_config(path: Path | None = None, assignments: Iterable[str] = ()) -> Config:
-    """Return the defaults, overridden by a YAML file, then by ``key=value`` assignments.
-
-    Raises:
-        ConfigError: the file cannot be read, a key is unknown, or a value is not allowed.
-    """
-    tree = _read_yaml(path) if path else {}
-    tree = {section: keys for section, keys in tree.items() if keys is not None}
-    for assignment in assignments:
-        _assign(tree, assignment)
-    _check_keys(tree)
-    try:
-        return Config.model_validate(tree)
-    except ValidationError as error:
-        raise ConfigError(_describe(error)) from error
-
-
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        msg = f"cannot read the configuration {path}: {error.strerror}"
-        raise ConfigError(msg) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        msg = f"{path} is not valid YAML: {reason}"
-        raise ConfigError(msg) from error
-    if tree is None:
-        return {}
-    if not isinstance(tree, dict):
-        kind = type(tree).__name__
-        msg = f"{path} must hold sections (source, parser, chunking, ...), not a {kind}"
-        raise ConfigError(msg)
-    return tree
-
-
-def _assign(tree: dict[str, Any], assignment: str) -> None:
-    key, equals, text = assignment.partition("=")
-    section, dot, name = key.strip().partition(".")
-    if not (equals and dot and section and name):
-        msg = f"--set {assignment!r} must look like section.key=value"
-        raise ConfigError(msg)
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        value = text
-    target = tree.setdefault(section, {})
-    if not isinstance(target, dict):
-        msg = f"configuration section {section!r} must hold keys, not {target!r}"
-        raise ConfigError(msg)
-    target[name] = value
-
-
-def _check_keys(tree: Mapping[str, Any]) -> None:
-    sections = {name: field.annotation for name, field in Config.model_fields.items()}
-    for section, keys in tree.items():
-        if section not in sections:
-            raise ConfigError(_unknown(str(section), _all_keys(sections)))
-        if not isinstance(keys, dict):
-            msg = f"configuration section {section!r} must hold keys, not {keys!r}"
-            raise ConfigError(msg)
-        model = sections[section]
-        known = (
-            model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
-        )
-        for key in keys:
-            if key not in known:
-                raise ConfigError(_unknown(f"{section}.{key}", _all_keys(sections)))
-
-
-def _all_keys(sections: Mapping[str, Any]) -> list[str]:
-    return [
-        *sections,
-        *(f"{name}.{key}" for name, model in sections.items() for key in model.model_fields),
-    ]
-
-
-def _unknown(key: str, known: list[str]) -> str:
-    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    return f"unknown configuration key {key!r}; did you mean {nearest[0]!r}?"
-
-
-def _describe(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "configuration"
-    given = first.get("input")
-    shown = f" is {given!r}" if not isinstance(given, dict | BaseModel) else ""
-    return f"{where}{shown}: {first['msg'][:1].lower()}{first['msg'][1:]}"

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from chunking.errors import ConfigError
-from jobs.config import Config, load_config, parse_budget
+from jobs.config import Config, parse_budget
+from jobs.config_load import load_config
 
 SECTIONS = {name: type(getattr(Config(), name)) for name in Config.model_fields}
 

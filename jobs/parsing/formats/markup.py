@@ -1,0 +1,82 @@
+"""Facts about HTML elements: which break a line, which no reader sees."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+__all__ = ["BLOCKS", "HIDDEN", "KNOWN", "code_language", "is_hidden", "parse_markup"]
+
+HIDDEN = frozenset(
+    "script style template noscript head iframe object embed audio video canvas svg annotation"
+    " annotation-xml datalist input frameset noframes rp".split()
+)
+BLOCKS = frozenset(
+    "address article aside blockquote body button center dd details dialog dir div dl dt fieldset"
+    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav"
+    " ol optgroup option p pre section select summary table tbody td tfoot th thead tr ul"
+    " caption textarea listing xmp plaintext".split()
+)
+_INLINE = frozenset(
+    "a abbr acronym area b base basefont bdi bdo big blink br cite code col colgroup data del dfn em"
+    " font i img ins kbd label link map mark meta meter nobr output param picture progress q rt ruby"
+    " s samp small source span strike strong sub sup time title track tt u var wbr math".split()
+)
+KNOWN = HIDDEN | BLOCKS | _INLINE
+"""Names of HTML elements; any other ``<name>`` in prose is a placeholder that a reader sees."""
+
+_NO_DISPLAY = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_LANGUAGE = re.compile(r"^(?:language|lang|highlight-source|highlight|brush)[-:](.+)$")
+_NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "output"})
+_META_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""")
+
+
+def is_hidden(element: etree._Element, tag: str) -> bool:
+    """Return whether a reader of the page does not see the element."""
+    if tag in HIDDEN or element.get("hidden") is not None:
+        return True
+    style = element.get("style")
+    return style is not None and _NO_DISPLAY.search(style) is not None
+
+
+def code_language(element: etree._Element) -> str | None:
+    """Return the language that class names on a ``pre``, its child or two parents declare."""
+    near = [element, *element.iterchildren("{*}code"), *_parents(element, 2)]
+    for node in near:
+        for name in (node.get("class") or "").replace("brush: ", "brush:").split():
+            found = _LANGUAGE.match(name)
+            if found and found[1] not in _NO_LANGUAGE:
+                return found[1].lower()
+    return None
+
+
+def declared_charset(data: bytes) -> str | None:
+    """Return the charset that a page's first kilobytes declare."""
+    found = _META_CHARSET.search(data[:4096])
+    return found[1].decode("ascii") if found else None
+
+
+def parse_markup(text: str) -> etree._Element | None:
+    """Return the root element of HTML or XHTML text; None if there is no element.
+
+    Nothing is fetched and no entity of the document's own is expanded.
+    """
+    data = text.encode("utf-8", errors="replace")
+    if "http://www.w3.org/1999/xhtml" in text[:2048]:
+        strict = etree.XMLParser(
+            encoding="utf-8", resolve_entities=False, no_network=True, huge_tree=True
+        )
+        try:
+            return etree.fromstring(data, strict)
+        except etree.XMLSyntaxError:
+            pass
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _parents(element: etree._Element, n: int) -> list[etree._Element]:
+    return [parent for parent, _ in zip(element.iterancestors(), range(n), strict=False)]

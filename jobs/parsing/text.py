@@ -1,0 +1,117 @@
+"""Bytes to text and text to clean text: the only place where characters are changed.
+
+Stated rules: line ends become ``\\n``; a leading BOM is dropped; NUL and lone
+surrogates become U+FFFD; all else is kept to the character.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import charset_normalizer
+
+__all__ = ["REPLACEMENT", "clean", "decode", "decode_warnings", "split_paragraphs"]
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
+_MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_SAMPLE_BYTES = 1 << 16
+_WESTERN_RUN = 3
+"""Longest run of non-ASCII bytes that is ordinary in Western one-byte text."""
+
+
+def clean(text: str) -> str:
+    """Return the text with NUL and lone surrogates replaced by U+FFFD."""
+    return _UNUSABLE.sub(REPLACEMENT, text)
+
+
+def split_paragraphs(text: str) -> list[str]:
+    """Return the pieces between blank lines, outer blanks trimmed, none blank."""
+    return [piece for part in _BLANK_LINES.split(text) if (piece := part.strip())]
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """Return the text of bytes in an unknown encoding, with ``\\n`` line ends.
+
+    In this order: a byte-order mark; UTF-16 that shows by its NULs; UTF-8; UTF-8
+    with a little damage (U+FFFD); the declared encoding; Windows-1252 where bytes
+    above ASCII stand as sparsely as in Western text; what charset-normalizer finds.
+    """
+    text = _decode(data, declared)
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def decode_warnings(text: str) -> tuple[str, ...]:
+    """Return a warning if the decoded text holds replacement characters."""
+    count = text.count(REPLACEMENT)
+    return (f"{count} characters could not be decoded and became U+FFFD",) if count else ()
+
+
+def _decode(data: bytes, declared: str | None) -> str:
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace")
+    wide = _utf16_without_mark(data)
+    if wide:
+        return data.decode(wide, errors="replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    lenient = data.decode("utf-8", errors="replace")
+    if len(_MULTIBYTE.findall(data)) > 2 * lenient.count(REPLACEMENT):
+        return lenient
+    return _decode_legacy(data, declared)
+
+
+def _utf16_without_mark(data: bytes) -> str | None:
+    sample = data[: _SAMPLE_BYTES & ~1]
+    pairs = len(sample) // 2
+    if not pairs or b"\0" not in sample:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > pairs * 0.4 and even < pairs * 0.05:
+        return "utf-16-le"
+    if even > pairs * 0.4 and odd < pairs * 0.05:
+        return "utf-16-be"
+    return None
+
+
+def _decode_legacy(data: bytes, declared: str | None) -> str:
+    name = _codec(declared)
+    if name not in (None, "utf-8", "ascii"):
+        try:
+            return data.decode(name or "")
+        except UnicodeDecodeError:
+            pass
+    sample = data[:_SAMPLE_BYTES]
+    runs = [len(run) for run in _HIGH_RUN.findall(sample)]
+    dense = sum(run for run in runs if run > _WESTERN_RUN)
+    if dense > 0.2 * sum(runs):
+        best = charset_normalizer.from_bytes(sample).best()
+        if best is not None:
+            return data.decode(best.encoding, errors="replace")
+    return data.decode("cp1252", errors="replace")
+
+
+def _codec(name: str | None) -> str | None:
+    """Return Python's name of a declared text encoding; Latin-1 means Windows-1252 (WHATWG)."""
+    if not name:
+        return None
+    try:
+        info = codecs.lookup(name)
+    except (LookupError, ValueError):
+        return None
+    if not getattr(info, "_is_text_encoding", True):
+        return None
+    return "cp1252" if info.name in ("iso8859-1", "ascii") else info.name

@@ -29,12 +29,16 @@ _OPENERS = "\"'\u2018\u201c\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1\u
 _NO_BLANK_NEEDED = "\u3002\uff61\uff01\uff1f\uff0e\u0964\u0965\u06d4\u061f\u1362\u1367\u104b\u17d4\u0589\u2e2e\u037e"
 _BULLET = r"[^\S\n]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{1,3}|[a-z])[.)])[^\S\n]"
 
+_STOPS = r".!?\u2026\u203c\u203d\u2047-\u2049"
+
+# Every repeat starts where its run starts, never inside it: a run of dots, blanks or
+# brackets is read once, whatever its length.
 _CANDIDATE = re.compile(
     rf"(?P<wide>[{_NO_BLANK_NEEDED}][{_NO_BLANK_NEEDED}!?]*[{_WIDE_CLOSERS}]*)"
-    rf"|(?P<stop>[.!?\u2026\u203c\u203d\u2047-\u2049]+)"
+    rf"|(?<![{_STOPS}])(?P<stop>[{_STOPS}]+)"
     rf"(?P<close>(?:\[\d{{1,3}}\])*[{_CLOSERS}]*)"
     r"(?=\s|\Z|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
-    rf"|(?P<line>[^\S\n]*\n(?:[^\S\n]*\n\s*|(?={_BULLET})))"
+    rf"|(?P<line>\n(?:[^\S\n]*\n\s*|(?={_BULLET})))"
 )
 _GREEK_QUESTION = re.compile(r";(?=\s)")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
@@ -65,12 +69,13 @@ def split_sentences(text: str, start: int, end: int, language: str | None) -> li
 
 def _cuts(text: str, start: int, end: int, rules: LanguageRules, *, greek: bool) -> list[int]:
     cuts = []
+    first = start
     for match in _CANDIDATE.finditer(text, start, end):
-        kind = match.lastgroup
-        if kind == "line" or _ends_here(text, start, end, match, rules):
-            cuts.append(match.end() if kind != "close" else _after_spaced_closer(text, match.end(), end))
+        if match.lastgroup == "line" or _ends_here(text, start, end, match, rules):
+            start = _after_spaced_closer(text, match.end(), end)
+            cuts.append(start)
     if greek:
-        cuts.extend(match.end() for match in _GREEK_QUESTION.finditer(text, start, end))
+        cuts.extend(match.end() for match in _GREEK_QUESTION.finditer(text, first, end))
         cuts.sort()
     return cuts
 
@@ -161,12 +166,12 @@ def _opens_line(text: str, start: int, at: int) -> bool:
 
 
 def _following(text: str, at: int, end: int) -> str:
-    """Return up to a few words after ``at`` without leading blanks and opening marks."""
-    for width in (_FOLLOWING, 16 * _FOLLOWING):
-        piece = text[at : min(end, at + width)].lstrip()
-        if piece:
-            return piece.lstrip(_OPENERS + " ") or piece
-    return text[at:end].lstrip()[:1]
+    """Return a few words after ``at``, leading blanks and opening marks left out.
+
+    Empty where only blanks follow for so long that no sentence can go on.
+    """
+    piece = text[at : min(end, at + _FOLLOWING)].lstrip()
+    return piece.lstrip(_OPENERS + " ") or piece
 
 
 def _next_word(following: str) -> str:

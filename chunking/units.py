@@ -1,0 +1,207 @@
+"""Units of embedding: the smallest spans that get a vector of their own.
+
+They depend on the document and the tokenizer only, never on the chunking
+configuration, so that one model pass serves every later choice of boundaries.
+
+Shapes: N tokens, P pieces (spans of units before their tokens are known).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chunking.errors import AlignmentError
+from chunking.model import Block, Document, Sentence, Tokens
+from chunking.sentences import split_sentences
+
+__all__ = ["MAX_UNIT_TOKENS", "split_units"]
+
+MAX_UNIT_TOKENS = 64
+"""Longer sentences, rows, lines and items are cut into pieces of about equal size."""
+
+_WHOLE = frozenset({"title", "heading", "list_item", "formula"})
+"""Kinds whose block is one unit: a numbered heading or item holds no sentence ends."""
+
+_LAST_BLANK = 0x3000
+_BLANK = np.array([chr(code).isspace() for code in range(_LAST_BLANK + 1)] + [False])
+
+Piece = tuple[int, int, int]
+"""Start and end of a span of text, and the index of its block."""
+
+
+def split_units(document: Document, tokens: Tokens) -> list[Sentence]:
+    """Return the units of a document: they partition its tokens, in order.
+
+    A unit is a sentence of prose, a row of a table (the delimiter line belongs to the
+    header), a line of code, or a whole heading, formula or list item; above
+    :data:`MAX_UNIT_TOKENS` tokens it is cut into pieces, at the ends of words where it
+    can be. A token belongs to the unit that its first visible code point lies in; one
+    that has none, to the unit before, or to the first. Spans start and end with visible
+    text and never cross blocks. Visible text that makes no token (control characters)
+    stays with a neighbour of its block; a block that makes no token at all has no unit.
+    (More than :data:`MAX_UNIT_TOKENS` tokens of one code point are cut all the same;
+    then a piece may have an empty span.)
+
+    Raises:
+        AlignmentError: the tokens' offsets are not in order, or not within the text.
+    """
+    _check(document, tokens)
+    if not len(tokens.ids):
+        return []
+    pieces = [piece for block in document.blocks for piece in _pieces(document, block)]
+    if not pieces:
+        return []
+    anchors_N = _anchors(document.text, tokens)
+    starts_P = np.fromiter((piece[0] for piece in pieces), np.int64, len(pieces))
+    owner_N = np.maximum(np.searchsorted(starts_P, anchors_N, side="right") - 1, 0)
+    first_P = np.searchsorted(owner_N, np.arange(len(pieces) + 1))
+    units: list[Sentence] = []
+    cutter = _Cutter(document.text, tokens, anchors_N)
+    for piece, first, last in _with_tokens(pieces, first_P.tolist()):
+        for start, end, token_start, token_end in cutter.cut(piece, first, last):
+            units.append(
+                Sentence(
+                    index=len(units),
+                    block=piece[2],
+                    start=start,
+                    end=end,
+                    token_start=token_start,
+                    token_end=token_end,
+                )
+            )
+    return units
+
+
+def _check(document: Document, tokens: Tokens) -> None:
+    n = len(tokens.ids)
+    if len(tokens.starts) != n or len(tokens.ends) != n:
+        msg = f"{n} tokens have {len(tokens.starts)} starts and {len(tokens.ends)} ends"
+        raise AlignmentError(msg)
+    if not n:
+        return
+    ordered = bool(np.all(np.diff(tokens.starts) >= 0)) and bool(np.all(tokens.ends >= tokens.starts))
+    if not ordered or tokens.starts[0] < 0 or int(tokens.ends.max()) > len(document.text):
+        msg = "the tokens' offsets are not in order, or not within the text"
+        raise AlignmentError(msg)
+
+
+def _pieces(document: Document, block: Block) -> Iterator[Piece]:
+    text = document.text
+    if block.kind in _WHOLE:
+        spans: Sequence[tuple[int, int]] = [(block.start, block.end)]
+    elif block.kind == "table" and block.row_starts:
+        edges = sorted({block.start, *block.row_starts[1:], block.end})
+        spans = list(pairwise(edges))
+    elif block.kind in {"table", "code"}:
+        spans = _lines(text, block.start, block.end)
+    else:
+        spans = split_sentences(text, block.start, block.end, document.language)
+    for start, end in spans:
+        trimmed = _trim(text, start, end)
+        if trimmed is not None:
+            yield (*trimmed, block.index)
+
+
+def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    spans = []
+    while start < end:
+        found = text.find("\n", start, end)
+        stop = end if found < 0 else found + 1
+        spans.append((start, stop))
+        start = stop
+    return spans
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the span without blanks at its ends, or None where it is all blank."""
+    piece = text[start:end]
+    left = len(piece) - len(piece.lstrip())
+    if left == len(piece):
+        return None
+    return start + left, start + len(piece.rstrip())
+
+
+def _anchors(text: str, tokens: Tokens) -> NDArray[np.int64]:
+    """Return each token's first visible code point, or its start where it has none.
+
+    Tokenizers that keep blanks put them in front of the word, within its offsets.
+    """
+    if not text:
+        return tokens.starts.astype(np.int64)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    blank = _BLANK[np.minimum(codes, _LAST_BLANK + 1)]
+    edges = np.flatnonzero(blank[1:] != blank[:-1]) + 1
+    starts_N = tokens.starts.astype(np.int64)
+    inside_N = starts_N < np.minimum(tokens.ends, len(text))
+    leading = np.flatnonzero(inside_N & blank[np.minimum(starts_N, len(text) - 1)])
+    found = np.searchsorted(edges, starts_N[leading], side="right")
+    visible = np.append(edges, len(text))[found]
+    anchors_N = starts_N.copy()
+    anchors_N[leading] = np.where(visible < tokens.ends[leading], visible, starts_N[leading])
+    # A blank token inside another's offsets must not step back behind it.
+    return np.maximum.accumulate(anchors_N)
+
+
+def _with_tokens(pieces: list[Piece], first_P: list[int]) -> Iterator[tuple[Piece, int, int]]:
+    """Yield the pieces that have tokens; those without are merged within their block.
+
+    With the piece before, or, at the beginning of a block, with the one after.
+    """
+    pending: tuple[Piece, int, int] | None = None
+    for piece, (first, last) in zip(pieces, pairwise(first_P), strict=True):
+        if pending is None or pending[0][2] != piece[2]:
+            if pending is not None and pending[1] < pending[2]:
+                yield pending
+            pending = (piece, first, last)
+        elif first == last or pending[1] == pending[2]:
+            merged = (pending[0][0], piece[1], piece[2])
+            pending = (merged, pending[1], last)
+        else:
+            yield pending
+            pending = (piece, first, last)
+    if pending is not None and pending[1] < pending[2]:
+        yield pending
+
+
+class _Cutter:
+    """Cuts pieces above the limit into spans of about equal numbers of tokens."""
+
+    def __init__(self, text: str, tokens: Tokens, anchors_N: NDArray[np.int64]) -> None:  # noqa: N803
+        self._text = text
+        self._anchors = anchors_N
+        before = np.maximum.accumulate(np.append(0, tokens.ends[:-1].astype(np.int64)))
+        # A token may begin a piece where it shares no code point with those before it;
+        # best where a blank stands between, which is inside its offsets or outside.
+        self._free = tokens.starts >= before
+        self._free[1:] &= anchors_N[1:] > anchors_N[:-1]
+        self._word = self._free & (anchors_N > before)
+
+    def cut(self, piece: Piece, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield ``(start, end, token_start, token_end)`` of the parts of one piece."""
+        start, end, _ = piece
+        while last - first > MAX_UNIT_TOKENS:
+            cut = self._place(first, last)
+            position = min(max(int(self._anchors[cut]), start), end)
+            yield start, start + len(self._text[start:position].rstrip()), first, cut
+            start, first = self._visible(position, end), cut
+        yield start, end, first, last
+
+    def _place(self, first: int, last: int) -> int:
+        """Return where the part that starts at token ``first`` ends: near an equal share."""
+        n = last - first
+        share = -(-n // -(-n // MAX_UNIT_TOKENS))
+        low, high = first + max(share // 2, 1), first + MAX_UNIT_TOKENS
+        for allowed in (self._word, self._free):
+            found = np.flatnonzero(allowed[low : high + 1]) + low
+            if len(found):
+                return int(found[np.argmin(np.abs(found - (first + share)))])
+        return high
+
+    def _visible(self, position: int, end: int) -> int:
+        while position < end and self._text[position].isspace():
+            position += 1
+        return position

@@ -1,0 +1,129 @@
+"""What runs inside a parsing child: one document after another, each under its limits.
+
+The catch-all of parsing lives here: whatever a reader raises becomes one document's
+outcome.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chunking.errors import DocumentError
+from jobs.config import LimitsConfig, ParserConfig
+from jobs.parsing import faults, guards, limits, wire
+from jobs.parsing.converted import Converted
+from jobs.parsing.detect import detect_format
+from jobs.ports import ParseOutcome
+
+__all__ = ["NEUTRAL_NAME", "Work", "main", "parse_file"]
+
+NEUTRAL_NAME = "document"
+"""Every file is read under this name, so that no reader can look at its own."""
+_MAX_REQUEST = 1 << 16
+_DENIED_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
+_PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a child does with a document, and how much it may use."""
+
+    convert: Callable[..., Converted]
+    config: ParserConfig
+    limits: LimitsConfig
+
+
+def main(connection: socket.socket, parent: int, work: Work) -> None:
+    """Serve requests until the other end closes; ``parent`` is the process that forked."""
+    limits.die_with_parent(parent)
+    os.setpgid(0, 0)
+    _silence()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limits.limit_process()
+    _forbid_outside(processes=work.config.ocr)
+    while (frame := wire.read_frame(connection, _MAX_REQUEST)) is not None:
+        request = json.loads(frame.body)
+        limits.limit_document(work.limits)
+        folder = Path(request["folder"])
+        tempfile.tempdir = str(folder)
+
+        def announce(file_format: str) -> None:
+            connection.sendall(wire.pack_frame(wire.FORMAT, file_format.encode("ascii")))
+
+        outcome = parse_file(folder / NEUTRAL_NAME, request["name"], work, announce)
+        connection.sendall(_packed(outcome))
+
+
+def parse_file(
+    path: Path, name: str, work: Work, announce: Callable[[str], None]
+) -> ParseOutcome:
+    """Parse one file; whatever its reader raises becomes the outcome.
+
+    ``announce`` is called with the format as soon as it is known, so that the parent can
+    record it should this process not live to tell.
+    """
+    file_format = "unknown"
+    try:
+        file_format = detect_format(path, name)
+        announce(file_format)
+        guards.check(path, file_format, work.config, work.limits)
+        converted = work.convert(path, format=file_format, name=name, settings=work.config)
+        return _outcome(converted, file_format, work)
+    except Exception as error:  # noqa: BLE001 - the one place that turns a document's failure into a row
+        return faults.outcome_of(error, file_format, path)
+
+
+def _outcome(converted: Converted, file_format: str, work: Work) -> ParseOutcome:
+    document = converted.document
+    if len(document.text) > work.limits.document_chars:
+        msg = (
+            f"{len(document.text)} characters of text, "
+            f"more than limits.document_chars = {work.limits.document_chars}"
+        )
+        raise DocumentError(msg, kind="limit", stage="parse")
+    guards.check_pages(document.n_pages or 0, work.limits)
+    warnings = converted.warnings
+    if not document.text.strip() and "no_text" not in warnings:
+        warnings = (*warnings, "no_text")
+    return ParseOutcome(
+        status=converted.status,
+        format=file_format,
+        parser=converted.parser,
+        document=document,
+        warnings=warnings,
+    )
+
+
+def _packed(outcome: ParseOutcome) -> bytes:
+    try:
+        return wire.pack_outcome(outcome)
+    except MemoryError as error:
+        return wire.pack_outcome(faults.outcome_of(error, outcome.format, Path()))
+
+
+def _silence() -> None:
+    """Send what libraries print to nowhere; what matters is in the outcome."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def _forbid_outside(*, processes: bool) -> None:
+    """Refuse network connections and, without OCR, other programs, in all Python code."""
+    denied = _DENIED_EVENTS if processes else _DENIED_EVENTS | _PROCESS_EVENTS
+
+    def refuse(event: str, _: tuple[object, ...]) -> None:
+        if event in denied:
+            msg = f"a document may not cause {event}"
+            raise PermissionError(msg)
+
+    sys.addaudithook(refuse)

@@ -1,0 +1,104 @@
+"""Which exception means what: a reader's failure becomes an outcome with an error kind.
+
+Told by class, never by message. A chain of causes is walked from the outside in: what
+docling wraps in its own error is judged by what it wrapped.
+"""
+
+from __future__ import annotations
+
+import binascii
+import csv
+import email.errors
+import json
+import struct
+import xml.parsers.expat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from xml.sax import SAXException
+
+import lxml.etree
+import yaml
+from docling.exceptions import ConversionError, DocumentLoadError, SecurityError
+from docx.opc.exceptions import OpcError
+from openpyxl.utils.exceptions import InvalidFileException
+from pptx.exc import PythonPptxError
+from pypdfium2 import PdfiumError
+
+from chunking.errors import DocumentError, ErrorKind
+from jobs.ports import ParseOutcome
+
+__all__ = ["MAX_MESSAGE", "failed", "outcome_of"]
+
+MAX_MESSAGE = 500
+_SKIPPING_KINDS: frozenset[ErrorKind] = frozenset({"unsupported_format", "empty", "too_large"})
+"""Kinds by which a document was not attempted, by rule: their status is ``skipped``."""
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lxml.etree.LxmlError,
+    xml.parsers.expat.ExpatError,
+    SAXException,
+    OpcError,
+    InvalidFileException,
+    PythonPptxError,
+    PdfiumError,
+    DocumentLoadError,
+    UnicodeError,
+    EOFError,
+    binascii.Error,
+    struct.error,
+    csv.Error,
+    email.errors.MessageError,
+    json.JSONDecodeError,
+    yaml.YAMLError,
+)
+"""What the readers of the formats raise for a file that breaks its format's rules."""
+
+
+def outcome_of(error: Exception, file_format: str, path: Path) -> ParseOutcome:
+    """Return the outcome that an exception of a reader stands for."""
+    for cause in _chain(error):
+        if isinstance(cause, DocumentError):
+            return failed(cause.kind, str(cause), file_format, retryable=cause.retryable)
+    kind = _kind(error)
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # A temporary path would make the same failure read differently each time.
+    return failed(kind, text.replace(str(path.parent), "").replace(str(path), ""), file_format)
+
+
+def failed(
+    kind: ErrorKind, message: str, file_format: str, *, retryable: bool = False
+) -> ParseOutcome:
+    """Return a failure, or what is not attempted by rule, as one line of message."""
+    return ParseOutcome(
+        status="skipped" if kind in _SKIPPING_KINDS else "failed",
+        format=file_format,
+        parser="",
+        error_kind=kind,
+        error_message=" ".join(message.split())[:MAX_MESSAGE],
+        retryable=retryable,
+    )
+
+
+def _kind(error: Exception) -> ErrorKind:
+    chain = list(_chain(error))
+    if any(isinstance(cause, MemoryError) for cause in chain):
+        return "out_of_memory"
+    if any(isinstance(cause, RecursionError) for cause in chain):
+        return "limit"
+    if any(isinstance(cause, SecurityError) for cause in chain):
+        return "unsafe"
+    if any(isinstance(cause, _DAMAGE) for cause in chain):
+        return "corrupt"
+    return "corrupt" if isinstance(chain[-1], ConversionError) else "internal"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__

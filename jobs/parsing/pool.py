@@ -1,0 +1,140 @@
+"""A parser that no document can take down: each is read in a child that may be killed.
+
+The pool owns one zygote (see :mod:`jobs.parsing.zygote`) and one warm child, replaced
+after some documents, when it has grown, or when a document has ended it. It is thin on
+purpose: a process, a socket and a clock, so that nothing depends on how the surrounding
+program (a Ray worker) treats its own processes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from jobs.config import LimitsConfig, ParserConfig
+from jobs.parsing import faults
+from jobs.parsing.child import NEUTRAL_NAME
+from jobs.parsing.limits import MIB
+from jobs.parsing.processes import ChildProcess, ServerLostError, Zygote
+from jobs.parsing.watch import watch
+from jobs.ports import ParseOutcome
+
+__all__ = ["ChildParser"]
+
+_CONVERT = "jobs.parsing.convert:convert"
+_MAX_DOCUMENTS = 100
+_MAX_GROWTH_BYTES = 512 * MIB
+
+
+class ChildParser:
+    """Parses one document at a time in a killable child; implements :class:`jobs.ports.Parser`.
+
+    ``convert`` names the function that reads a file, as ``module:function``; see
+    :func:`jobs.parsing.convert.convert`. A child is replaced after ``max_documents``.
+    Nothing is started before the first document or ``start``.
+    """
+
+    def __init__(
+        self,
+        config: ParserConfig,
+        limits: LimitsConfig,
+        *,
+        convert: str = _CONVERT,
+        max_documents: int = _MAX_DOCUMENTS,
+    ) -> None:
+        self._limits = limits
+        self._max_documents = max_documents
+        self._zygote = Zygote(config, limits, convert=convert)
+        self._child: ChildProcess | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to import docling, so that the first document need not wait for it."""
+        with self._lock:
+            self._zygote.start()
+
+    def parse(self, path: Path, *, name: str) -> ParseOutcome:
+        """Parse ``path``; the outcome says what came of it, whatever happened.
+
+        Raises:
+            JobError: no child can be started at all.
+        """
+        started = time.monotonic()
+        with self._lock:
+            outcome = self._refusal(path)
+            if outcome is None:
+                try:
+                    outcome = self._parse_in_child(path, name)
+                except ServerLostError:
+                    # The zygote was killed from outside, and its child with it: once more.
+                    self._drop_child()
+                    outcome = self._last_attempt(path, name)
+        return replace(outcome, seconds=time.monotonic() - started)
+
+    def close(self) -> None:
+        """End the child and the zygote; a later ``parse`` starts new ones."""
+        with self._lock:
+            self._drop_child()
+            self._zygote.close()
+
+    def _refusal(self, path: Path) -> ParseOutcome | None:
+        size = path.stat().st_size
+        if size == 0:
+            return faults.failed("empty", "the file has no bytes", "unknown")
+        if size > self._limits.document_bytes:
+            message = f"{size} bytes, more than limits.document_bytes"
+            return faults.failed("too_large", message, "unknown")
+        return None
+
+    def _last_attempt(self, path: Path, name: str) -> ParseOutcome:
+        try:
+            return self._parse_in_child(path, name)
+        except ServerLostError:
+            self._drop_child()
+            message = "the parsing processes were killed from outside, twice"
+            return faults.failed("crashed", message, "unknown", retryable=True)
+
+    def _parse_in_child(self, path: Path, name: str) -> ParseOutcome:
+        child = self._ready_child()
+        retire = True  # also when an interrupt leaves the child in mid-document
+        try:
+            with tempfile.TemporaryDirectory(
+                prefix="chunkmill-parse-", ignore_cleanup_errors=True
+            ) as folder:
+                _place(path, Path(folder, NEUTRAL_NAME))
+                verdict = watch(child, {"folder": folder, "name": name}, self._limits)
+            retire = verdict.retire
+        finally:
+            if retire:
+                self._drop_child()
+        return verdict.outcome
+
+    def _ready_child(self) -> ChildProcess:
+        child = self._child
+        if child is not None and (
+            child.documents >= self._max_documents
+            or child.growth() > _MAX_GROWTH_BYTES
+            or child.ended()
+        ):
+            self._drop_child()
+        if self._child is None:
+            self._child = self._zygote.fork()
+        self._child.documents += 1
+        return self._child
+
+    def _drop_child(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+
+def _place(path: Path, target: Path) -> None:
+    """Let the file be found under a neutral name, without copying it."""
+    try:
+        os.link(path, target)
+    except OSError:
+        target.symlink_to(path.absolute())

@@ -1,0 +1,125 @@
+"""Watches one document being read in a child: the clock, the memory, and how the child ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from dataclasses import dataclass
+
+from chunking.errors import ErrorKind
+from jobs.config import LimitsConfig
+from jobs.parsing import faults, wire
+from jobs.parsing.limits import MIB, rss_bytes
+from jobs.parsing.processes import ChildProcess, ServerLostError
+from jobs.ports import ParseOutcome
+
+__all__ = ["Verdict", "watch"]
+
+_TICK_S = 0.05
+"""How often memory is looked at while a document is being read."""
+_BYTES_PER_CHAR = 16
+_SPARE_FRAME_BYTES = 64 * MIB
+_READ_BYTES = 1 << 20
+_FORMAT_NAME = re.compile(rb"[a-z0-9_]{1,32}")
+_SUSPECT_KINDS = frozenset({"internal", "out_of_memory", "limit"})
+"""After these a child's state is not trusted: the next document gets a fresh one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What came of a document; ``retire``: the child is dead or no longer trusted."""
+
+    outcome: ParseOutcome
+    retire: bool
+
+
+def watch(child: ChildProcess, request: dict[str, str], limits: LimitsConfig) -> Verdict:
+    """Send a request to a child and see it through to an outcome within its limits.
+
+    Raises:
+        ServerLostError: the zygote was ended from outside, and the child with it.
+    """
+    return _Watch(child, limits).run(request)
+
+
+class _Watch:
+    def __init__(self, child: ChildProcess, limits: LimitsConfig) -> None:
+        self._child = child
+        self._limits = limits
+        self._format = "unknown"
+        self._deadline = time.monotonic() + limits.document_seconds
+        self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
+        frame_bytes = limits.document_chars * _BYTES_PER_CHAR + _SPARE_FRAME_BYTES
+        self._reader = wire.FrameReader(frame_bytes)
+
+    def run(self, request: dict[str, str]) -> Verdict:
+        try:
+            body = json.dumps(request).encode("ascii")
+            self._child.connection.sendall(wire.pack_frame(wire.REQUEST, body))
+            while True:
+                verdict = self._step()
+                if verdict is not None:
+                    return verdict
+        except wire.WireError as error:
+            self._child.kill()
+            return self._lost("crashed", f"the child sent {error}")
+        except OSError:
+            return self._died()
+
+    def _step(self) -> Verdict | None:
+        if wire.readable(self._child.connection, _TICK_S):
+            data = self._child.connection.recv(_READ_BYTES)
+            if not data:
+                return self._died()
+            self._reader.feed(data)
+            verdict = self._read()
+            if verdict is not None:
+                return verdict
+        return self._over_limit()
+
+    def _read(self) -> Verdict | None:
+        while (frame := self._reader.next()) is not None:
+            if frame.kind == wire.RESULT:
+                outcome = wire.load_outcome(frame.body)
+                return Verdict(outcome=outcome, retire=outcome.error_kind in _SUSPECT_KINDS)
+            if frame.kind != wire.FORMAT or not _FORMAT_NAME.fullmatch(frame.body):
+                msg = f"an unknown frame {frame.kind!r}"
+                raise wire.WireError(msg)
+            self._format = frame.body.decode("ascii")
+        return None
+
+    def _over_limit(self) -> Verdict | None:
+        if time.monotonic() > self._deadline:
+            self._child.kill()
+            seconds = self._limits.document_seconds
+            message = f"not read within limits.document_seconds = {seconds:g}"
+            return self._lost("timeout", message, retryable=True)
+        if rss_bytes(self._child.pid) > self._max_rss:
+            self._child.kill()
+            megabytes = self._limits.document_memory_mb
+            message = f"needs more memory than limits.document_memory_mb = {megabytes}"
+            return self._lost("out_of_memory", message)
+        return None
+
+    def _died(self) -> Verdict:
+        status = self._child.kill()
+        if status is None:
+            raise ServerLostError
+        if status == -signal.SIGXCPU:
+            seconds = self._limits.document_seconds
+            message = f"needs more CPU time than limits.document_seconds = {seconds:g} allow"
+            return self._lost("limit", message)
+        if status == -signal.SIGKILL:
+            message = "the reader was killed from outside, perhaps for want of memory"
+            return self._lost("crashed", message, retryable=True)
+        if status < 0:
+            return self._lost("crashed", f"the reader crashed: {signal.strsignal(-status)}")
+        return self._lost("crashed", f"the reader ended itself with status {status}")
+
+    def _lost(
+        self, kind: ErrorKind, message: str, *, retryable: bool = False
+    ) -> Verdict:
+        outcome = faults.failed(kind, message, self._format, retryable=retryable)
+        return Verdict(outcome=outcome, retire=True)

@@ -1,0 +1,101 @@
+"""The process that children are forked from: it has imported docling, and does nothing else.
+
+Started once per parser as ``python -m jobs.parsing.zygote FD`` with a clean
+environment, so that nothing of a Ray worker (its main module, threads, signals, open
+files) reaches a child; importing takes seconds, forking milliseconds. It stays
+single-threaded, waits on its control socket, and ends with its parent, whose end of that
+socket closes however it dies. A child dies with it (``PR_SET_PDEATHSIG``).
+
+Control messages are JSON packets: first ``setup``; then ``fork`` with the child's end of
+a socket attached, answered by ``pid``; ``wait`` with a ``pid``, answered by ``status``.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from jobs.config import LimitsConfig, ParserConfig
+from jobs.parsing import child
+from jobs.parsing.converted import Converted
+
+__all__ = ["MAX_PACKET", "load_function", "main"]
+
+MAX_PACKET = 1 << 17
+_Convert = Callable[..., Converted]
+
+
+def main(control: socket.socket) -> None:
+    """Serve one parent until it closes its end."""
+    setup = json.loads(control.recv(MAX_PACKET) or b"null")
+    if setup is None:
+        return
+    work = _prepare(setup)
+    _answer(control, {"ready": True})
+    while True:
+        data, fds, _, _ = socket.recv_fds(control, MAX_PACKET, 1)
+        if not data:
+            return
+        message = json.loads(data)
+        if message["op"] == "fork":
+            _answer(control, {"pid": _fork(control, fds[0], work)})
+        else:
+            _, status = os.waitpid(message["pid"], 0)
+            _answer(control, {"status": os.waitstatus_to_exitcode(status)})
+
+
+def load_function(name: str) -> _Convert:
+    """Return the function that ``module:function`` names, importing its module."""
+    module, _, function = name.partition(":")
+    loaded: _Convert = getattr(importlib.import_module(module), function)
+    return loaded
+
+
+def _prepare(setup: dict[str, Any]) -> child.Work:
+    work = child.Work(
+        convert=load_function(setup["convert"]),
+        config=ParserConfig.model_validate(setup["config"]),
+        limits=LimitsConfig.model_validate(setup["limits"]),
+    )
+    # Frozen objects are not touched by a child's collector, so their pages stay shared.
+    gc.collect()
+    gc.freeze()
+    return work
+
+
+def _fork(control: socket.socket, fd: int, work: child.Work) -> int:
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        os.close(fd)
+        return pid
+    try:
+        control.close()
+        child.main(socket.socket(fileno=fd), parent, work)
+    finally:
+        # Whatever happened, a child never returns into its parent's loop.
+        os._exit(0 if sys.exc_info()[0] is None else 1)
+
+
+def _answer(control: socket.socket, message: dict[str, object]) -> None:
+    control.send(json.dumps(message).encode("ascii"))
+
+
+def _start(fd: int) -> None:
+    # Ignored and blocked signals are inherited through exec.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    with socket.socket(fileno=fd) as control:
+        main(control)
+
+
+if __name__ == "__main__":
+    _start(int(sys.argv[1]))

@@ -46,6 +46,6 @@ def decode_path(path: str) -> str:
     return unquote_to_bytes(path.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
-def printable(key: str) -> str:
+def printable(key: str, *, digits: str = "02X") -> str:
     """Return the key with bytes that are not UTF-8 percent-encoded, all else as it is."""
-    return _UNDECODABLE.sub(lambda match: f"%{ord(match[0]) - 0xDC00:02X}", key)
+    return _UNDECODABLE.sub(lambda match: f"%{format(ord(match[0]) - 0xDC00, digits)}", key)

@@ -1,0 +1,32 @@
+"""From the configuration to an embedding model."""
+
+from __future__ import annotations
+
+import os
+
+from jobs.adapters import hash_embedder
+from jobs.config import Config
+from jobs.ports import Embedder
+
+__all__ = ["make_embedder"]
+
+
+def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
+    """Load the configured model; ``threads`` is this process's share of the CPUs.
+
+    Raises:
+        ModelError: the model does not exist, cannot be loaded, or cannot give the
+            vectors that the configuration asks for.
+    """
+    if config.model.name.startswith(hash_embedder.PREFIX):
+        return hash_embedder.HashEmbedder(config.model)
+    if threads is not None:
+        # The tokenizers' thread pool reads this when it is first used.
+        os.environ["RAYON_NUM_THREADS"] = str(threads)
+    # torch takes seconds to import, which the command line and the test double need not pay.
+    from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415
+
+    embedder = SentenceTransformerEmbedder.load(config.model, threads=threads)
+    if config.chunking.settings().vectors in {"late", "blend"}:
+        embedder.require_late()
+    return embedder

@@ -1,0 +1,331 @@
+"""The embedding model, by sentence-transformers: token vectors of windows, vectors of texts.
+
+The padded length of an input depends on that input alone: inputs are batched with
+others of the same padded length only. On a CPU in float32 a vector is then the same,
+bit for bit, whatever else is in the batch.
+
+Shapes: B inputs of a batch, L padded length, D dimensions, T tokens of a window.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.sentence_transformer.modules import Dropout, Pooling
+
+from chunking.errors import ModelError
+from chunking.model import Tokens
+from chunking.pooling import normalized
+from chunking.units import MAX_UNIT_TOKENS
+from jobs.adapters.model_files import files_revision, locate
+from jobs.adapters.tokenizer import FastTokenizer
+from jobs.config import ModelConfig
+from jobs.ports import ModelFacts
+
+__all__ = ["SentenceTransformerEmbedder", "batches"]
+
+_PADDING = 16
+"""Padded lengths are multiples of this: few enough to fill batches, close enough to waste little."""
+
+_LONG = 1_000_000
+_LOAD_ERRORS = (
+    AttributeError,
+    ImportError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+)
+"""What loading a damaged or unfitting model raises."""
+
+_DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+def batches(
+    lengths: Sequence[int], *, longest: int, budget: int
+) -> Iterator[tuple[int, list[int]]]:
+    """Yield ``(padded length, indices)``: inputs of one padded length, longest first.
+
+    ``budget`` is the most tokens of a batch, padding included; one input is always taken.
+    """
+    groups: dict[int, list[int]] = {}
+    for index, length in enumerate(lengths):
+        padded = max(min(-(-length // _PADDING) * _PADDING, longest), length)
+        groups.setdefault(padded, []).append(index)
+    for padded in sorted(groups, reverse=True):
+        size = max(budget // padded, 1)
+        for first in range(0, len(groups[padded]), size):
+            yield padded, groups[padded][first : first + size]
+
+
+class SentenceTransformerEmbedder:
+    """Implements :class:`jobs.ports.Embedder` with one sentence-transformers model."""
+
+    def __init__(self, model: SentenceTransformer, config: ModelConfig, path: Path) -> None:
+        self._model = model.eval()
+        self._config = config
+        self._path = path
+        self._device = model.device
+        self._transformer = _transformer(model, config.name)
+        self._tokenizer = FastTokenizer(self._transformer.tokenizer, config.passage_prompt)
+        self._longest = _window(model, self._transformer, config)
+        self._late_head, self._no_late = _late_head(list(model.children())[1:])
+        self._pad = int(self._transformer.tokenizer.pad_token_id or 0)
+        self._check_window()
+
+    @classmethod
+    def load(cls, config: ModelConfig, *, threads: int | None = None) -> SentenceTransformerEmbedder:
+        """Load the configured model onto its device; ``threads`` bounds torch on the CPU.
+
+        Raises:
+            ModelError: there is no such model, it cannot be loaded or used.
+        """
+        path = locate(config.name, config.revision)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        try:
+            model = SentenceTransformer(
+                str(path),
+                device=_device(config.device),
+                trust_remote_code=config.trust_remote_code,
+                local_files_only=not config.trust_remote_code,
+                model_kwargs={"dtype": _DTYPES[config.dtype]},
+            )
+        except _LOAD_ERRORS as error:
+            reason = " ".join(str(error).split())[:300]
+            msg = f"cannot load the model {config.name!r}: {reason}"
+            raise ModelError(msg) from error
+        return cls(model, config, path)
+
+    @cached_property
+    def facts(self) -> ModelFacts:
+        """What is recorded of the model; the revision of a local one is a hash of its files."""
+        config, prompts = self._config, self._model.prompts
+        return ModelFacts(
+            name=config.name,
+            revision=files_revision(self._path),
+            dimension=self.dimension,
+            max_seq_length=self._longest,
+            pooling=_pooling_name(self._model),
+            normalize=self.normalize,
+            query_prompt=config.query_prompt or prompts.get("query") or "",
+            passage_prompt=config.passage_prompt,
+            dtype=config.dtype,
+        )
+
+    @property
+    def normalize(self) -> bool:
+        """Whether the model scales its vectors to unit length."""
+        return any(isinstance(module, Normalize) for module in self._model.children())
+
+    @property
+    def dimension(self) -> int:
+        """Values of one vector."""
+        return int(self._model.get_embedding_dimension() or 0)
+
+    @property
+    def window_tokens(self) -> int:
+        """Document tokens that fit one window."""
+        return self._longest - len(self._tokenizer.head) - len(self._tokenizer.tail)
+
+    def require_late(self) -> None:
+        """Raise a :class:`ModelError` that says why, if the model has no late vectors."""
+        if self._no_late is not None:
+            msg = (
+                f"late vectors do not apply to {self._config.name!r}: {self._no_late}; "
+                "set chunking.vectors=chunk"
+            )
+            raise ModelError(msg)
+
+    def tokenize(self, text: str) -> Tokens:
+        """Return the text's tokens with offsets, special tokens left out."""
+        return self._tokenizer.tokenize(text)
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the exact model input size of each text: prompt and special tokens included."""
+        return self._tokenizer.count(texts)
+
+    def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return a window's token ids as the model sees them."""
+        return np.concatenate([self._tokenizer.head, window, self._tokenizer.tail])
+
+    def embed_windows(
+        self, windows: Sequence[NDArray[np.uint32]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield each window's index and token vectors (T x D), batch by batch."""
+        self.require_late()
+        added = len(self._tokenizer.head) + len(self._tokenizer.tail)
+        lengths = [len(window) + added for window in windows]
+        first = len(self._tokenizer.head)
+        for padded, indices in self._batches(lengths):
+            inputs = [self.window_input(windows[index]) for index in indices]
+            vectors_BLD = self._token_vectors(inputs, padded)  # noqa: N806
+            for index, vectors_LD in zip(indices, vectors_BLD, strict=True):  # noqa: N806
+                yield index, vectors_LD[first : first + len(windows[index])]
+
+    def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the model's own vector of each text (n x D).
+
+        A text above the window is embedded in even parts, weighted by their tokens.
+        """
+        owners: list[int] = []
+        weights: list[int] = []
+        inputs: list[NDArray[np.uint32]] = []
+        for owner, text_input in enumerate(self._tokenizer.inputs(texts)):
+            for weight, part in self._parts(texts[owner], text_input):
+                owners.append(owner)
+                weights.append(weight)
+                inputs.append(part)
+        parts_PD = np.zeros((len(inputs), self.dimension), np.float64)  # noqa: N806
+        for padded, indices in self._batches([len(part) for part in inputs]):
+            parts_PD[indices] = self._sentence_vectors([inputs[i] for i in indices], padded)
+        totals = np.bincount(owners, weights=weights, minlength=len(texts))
+        vectors_nD = np.zeros((len(texts), self.dimension), np.float64)  # noqa: N806
+        for row, owner in enumerate(owners):
+            vectors_nD[owner] += parts_PD[row] * (weights[row] / totals[owner])
+        return normalized(vectors_nD) if self.normalize else vectors_nD.astype(np.float32)
+
+    def _parts(
+        self, text: str, text_input: NDArray[np.uint32]
+    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+        if len(text_input) <= self._longest:
+            yield 1, text_input
+            return
+        ids = self._tokenizer.tokenize(text).ids
+        for part in np.array_split(ids, -(-len(ids) // self.window_tokens)):
+            yield len(part), self.window_input(part)
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+        return batches(lengths, longest=self._longest, budget=self._config.batch_tokens)
+
+    def _features(self, inputs: Sequence[NDArray[np.uint32]], padded: int) -> dict[str, Any]:
+        ids = np.full((len(inputs), padded), self._pad, np.int64)
+        mask = np.zeros((len(inputs), padded), np.int64)
+        for row, part in enumerate(inputs):
+            ids[row, : len(part)] = part
+            mask[row, : len(part)] = 1
+        return {
+            "input_ids": torch.from_numpy(ids).to(self._device),
+            "attention_mask": torch.from_numpy(mask).to(self._device),
+            "prompt_length": len(self._tokenizer.head),
+        }
+
+    @torch.inference_mode()
+    def _token_vectors(
+        self, inputs: Sequence[NDArray[np.uint32]], padded: int
+    ) -> NDArray[np.float32]:
+        features = self._transformer(self._features(inputs, padded))
+        for module in self._late_head:
+            if isinstance(module, Pooling):
+                features["sentence_embedding"] = features["token_embeddings"]
+            else:
+                features = module(features)
+        return _to_numpy(features["sentence_embedding"][..., : self.dimension])
+
+    @torch.inference_mode()
+    def _sentence_vectors(
+        self, inputs: Sequence[NDArray[np.uint32]], padded: int
+    ) -> NDArray[np.float32]:
+        vectors = self._model(self._features(inputs, padded))["sentence_embedding"]
+        return _to_numpy(vectors[..., : self.dimension])
+
+    def _check_window(self) -> None:
+        if self.window_tokens < MAX_UNIT_TOKENS:
+            msg = (
+                f"the window of {self._config.name!r} leaves {self.window_tokens} tokens beside "
+                f"prompt and special tokens; it must leave {MAX_UNIT_TOKENS} "
+                "(model.max_seq_length, model.passage_prompt)"
+            )
+            raise ModelError(msg)
+
+
+def _device(asked: str) -> str:
+    if asked == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if asked == "cuda" and not torch.cuda.is_available():
+        msg = "model.device is cuda, but torch sees no GPU here"
+        raise ModelError(msg)
+    return asked
+
+
+def _to_numpy(vectors: torch.Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = vectors.float().cpu().numpy()
+    return array
+
+
+def _transformer(model: SentenceTransformer, name: str) -> Transformer:
+    first = next(iter(model.children()))
+    if not isinstance(first, Transformer) or first.tokenizer is None:
+        msg = f"{name!r} is no transformer with a tokenizer ({type(first).__name__})"
+        raise ModelError(msg)
+    return first
+
+
+def _window(model: SentenceTransformer, transformer: Transformer, config: ModelConfig) -> int:
+    """Return the window: configured, else as trained, never beyond the model's positions."""
+    positions = getattr(transformer.config, "max_position_embeddings", None) or _LONG
+    trained = model.max_seq_length
+    if trained is None or trained > _LONG:
+        trained = positions if positions < _LONG else 512
+    window = config.max_seq_length or trained
+    if window > positions:
+        msg = f"model.max_seq_length is {window}; {config.name!r} has {positions} positions"
+        raise ModelError(msg)
+    return int(window)
+
+
+def _pooling_name(model: SentenceTransformer) -> str:
+    for module in model.children():
+        if isinstance(module, Pooling):
+            mode = module.pooling_mode
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return "none"
+
+
+def _late_head(modules: Sequence[torch.nn.Module]) -> tuple[list[torch.nn.Module], str | None]:
+    """Return the modules to put token vectors through, or why there are none.
+
+    Late pooling swaps mean and head, so the head must be linear: what comes after the
+    mean may be dense without activation, dropout (idle here), and, last, a normalisation.
+    """
+    head: list[torch.nn.Module] = []
+    pooled = normalised = False
+    for module in modules:
+        if isinstance(module, Pooling):
+            if module.pooling_mode != "mean" or pooled:
+                return [], f"it pools by {module.pooling_mode!r}, not by the mean of its tokens"
+            pooled = True
+        elif isinstance(module, Normalize):
+            normalised = True
+            continue
+        elif isinstance(module, Dense):
+            if pooled and not isinstance(module.activation_function, torch.nn.Identity):
+                return [], f"its head has the activation {type(module.activation_function).__name__}"
+        elif not isinstance(module, Dropout):
+            return [], f"its module {type(module).__name__} is not linear"
+        if normalised:
+            return [], "its head goes on after the normalisation"
+        head.append(module)
+    if not pooled:
+        return [], "it does not pool its token vectors"
+    return head, None

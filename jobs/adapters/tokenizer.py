@@ -1,0 +1,158 @@
+"""A model's fast tokenizer, without truncation and padding, in bounded memory.
+
+A tokenizer takes about 200 bytes for every byte of text while it works, so a long
+text is tokenized in overlapping segments. They are joined where both sides of an
+overlap agree on a run of tokens, so the result is that of the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerBase
+
+from chunking.errors import ModelError
+from chunking.model import Tokens
+
+__all__ = ["FastTokenizer"]
+
+_SEGMENT_CHARS = 1 << 18
+_OVERLAP_CHARS = 1 << 12
+_AGREEING = 8
+_TRIES = 64
+_COUNT_BATCH_CHARS = 1 << 20
+
+
+class FastTokenizer:
+    """Ids and code point offsets of texts, with and without what the model adds.
+
+    ``head`` and ``tail`` are the token ids put around a window: special tokens, and
+    the task prompt after the first ones.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: str) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        if not tokenizer.is_fast or not isinstance(backend, Tokenizer):
+            msg = (
+                f"{type(tokenizer).__name__} is no fast tokenizer, so it gives no offsets; "
+                "choose a model that has a tokenizer.json"
+            )
+            raise ModelError(msg)
+        self._backend = Tokenizer.from_str(backend.to_str())
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        self._prompt = prompt
+        before, after = self._special()
+        # The blank at a prompt's end belongs to the word that follows.
+        asked = self._backend.encode(prompt.rstrip(), add_special_tokens=False).ids
+        self.head = np.array([*before, *asked], np.uint32)
+        self.tail = np.array(after, np.uint32)
+
+    def _special(self) -> tuple[list[int], list[int]]:
+        encoding = self._backend.encode("a", add_special_tokens=True)
+        mask = encoding.special_tokens_mask
+        first = mask.index(0)
+        last = len(mask) - mask[::-1].index(0)
+        return encoding.ids[:first], encoding.ids[last:]
+
+    def tokenize(self, text: str) -> Tokens:
+        """Return the tokens of a text of any length, special ones left out."""
+        parts: list[Tokens] = []
+        left = self._segment(text, 0, _SEGMENT_CHARS)
+        begin, size = 0, _SEGMENT_CHARS
+        while begin + size < len(text):
+            next_begin = begin + size - _OVERLAP_CHARS
+            right = self._segment(text, next_begin, _SEGMENT_CHARS)
+            joint = _joint(left, right, next_begin)
+            if joint is None:
+                # One word as long as the overlap: look further.
+                size *= 2
+                left = _drop(self._segment(text, begin, size), left, begin)
+                continue
+            parts.append(_slice(left, 0, joint[0]))
+            left, begin, size = _slice(right, joint[1], len(right.ids)), next_begin, _SEGMENT_CHARS
+        return _joined([*parts, left])
+
+    def _segment(self, text: str, begin: int, size: int) -> Tokens:
+        encoding = self._backend.encode(text[begin : begin + size], add_special_tokens=False)
+        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2) + begin
+        ids = np.array(encoding.ids, np.uint32)
+        return Tokens(ids=ids, starts=offsets[:, 0], ends=offsets[:, 1])
+
+    def inputs(self, texts: Sequence[str]) -> list[NDArray[np.uint32]]:
+        """Return the whole model input of each text: prompt and special tokens included."""
+        asked = [self._prompt + text for text in texts]
+        encodings = self._backend.encode_batch_fast(asked, add_special_tokens=True)
+        return [np.array(encoding.ids, np.uint32) for encoding in encodings]
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the size of each text's model input."""
+        sizes: list[int] = []
+        batch: list[str] = []
+        room = _COUNT_BATCH_CHARS
+        for text in texts:
+            if len(text) > room and batch:
+                sizes.extend(self._count(batch))
+                batch, room = [], _COUNT_BATCH_CHARS
+            batch.append(text)
+            room -= len(text)
+        return sizes + self._count(batch)
+
+    def _count(self, batch: list[str]) -> list[int]:
+        if len(batch) == 1 and len(batch[0]) > _SEGMENT_CHARS:
+            special = len(self.tail) + len(self._special()[0])
+            return [len(self.tokenize(self._prompt + batch[0]).ids) + special]
+        asked = [self._prompt + text for text in batch]
+        return [len(e) for e in self._backend.encode_batch_fast(asked, add_special_tokens=True)]
+
+
+def _joint(left: Tokens, right: Tokens, begin: int) -> tuple[int, int] | None:
+    """Return indices of one token in both segments around which they agree.
+
+    Near the end of ``left`` and the start of ``right`` words may be cut; so the search
+    goes from the middle of the overlap to its third quarter.
+    """
+    low = int(np.searchsorted(left.starts, begin + _OVERLAP_CHARS // 2))
+    high = int(np.searchsorted(left.starts, begin + _OVERLAP_CHARS * 3 // 4))
+    half = _AGREEING // 2
+    for i in range(max(low, half), min(high, low + _TRIES)):
+        j = int(np.searchsorted(right.starts, left.starts[i]))
+        # Tokens of one code point share their offsets; the first of them is found.
+        i_first = int(np.searchsorted(left.starts, left.starts[i]))
+        if j >= half and i_first >= half and _agree(left, i_first - half, right, j - half):
+            return i_first, j
+    return None
+
+
+def _agree(left: Tokens, i: int, right: Tokens, j: int) -> bool:
+    pairs = ((left.ids, right.ids), (left.starts, right.starts), (left.ends, right.ends))
+    return all(
+        len(a[i : i + _AGREEING]) == _AGREEING
+        and np.array_equal(a[i : i + _AGREEING], b[j : j + _AGREEING])
+        for a, b in pairs
+    )
+
+
+def _slice(tokens: Tokens, first: int, last: int) -> Tokens:
+    return Tokens(
+        ids=tokens.ids[first:last], starts=tokens.starts[first:last], ends=tokens.ends[first:last]
+    )
+
+
+def _drop(longer: Tokens, shorter: Tokens, begin: int) -> Tokens:
+    """Return ``longer``, a segment from ``begin``, without what came before ``shorter``."""
+    if not len(shorter.ids) or shorter.starts[0] <= begin:
+        return longer
+    first = int(np.searchsorted(longer.starts, shorter.starts[0]))
+    return _slice(longer, first, len(longer.ids))
+
+
+def _joined(parts: Sequence[Tokens]) -> Tokens:
+    return Tokens(
+        ids=np.concatenate([part.ids for part in parts]),
+        starts=np.concatenate([part.starts for part in parts]),
+        ends=np.concatenate([part.ends for part in parts]),
+    )

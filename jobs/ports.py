@@ -174,6 +174,11 @@ class Embedder(Protocol):
         """Document tokens that fit one window: the window less prompt and special tokens."""
         ...
 
+    @property
+    def supports_late(self) -> bool:
+        """Whether token vectors can be pooled: the model takes their mean, and its head is linear."""
+        ...
+
     def tokenize(self, text: str) -> Tokens:
         """Return the text's tokens with offsets, special tokens left out."""
         ...
@@ -197,7 +202,7 @@ class Embedder(Protocol):
         window's vectors depend on that window alone.
 
         Raises:
-            ModelError: the model does not pool by the mean, so it has no late vectors.
+            ModelError: the model has no late vectors; see ``supports_late``.
         """
         ...
 

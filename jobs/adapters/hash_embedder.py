@@ -54,6 +54,11 @@ class HashEmbedder:
         )
 
     @property
+    def supports_late(self) -> bool:
+        """Whether token vectors can be pooled: always."""
+        return True
+
+    @property
     def dimension(self) -> int:
         """Values of one vector."""
         return self.facts.dimension

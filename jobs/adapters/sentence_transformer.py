@@ -148,6 +148,11 @@ class SentenceTransformerEmbedder:
         """Document tokens that fit one window."""
         return self._longest - len(self._tokenizer.head) - len(self._tokenizer.tail)
 
+    @property
+    def supports_late(self) -> bool:
+        """Whether token vectors can be pooled."""
+        return self._no_late is None
+
     def require_late(self) -> None:
         """Raise a :class:`ModelError` that says why, if the model has no late vectors."""
         if self._no_late is not None:

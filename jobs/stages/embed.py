@@ -1,0 +1,307 @@
+"""Embed and chunk: the parsed documents of one unit become its rows.
+
+Windows of all documents go through the model together, so that they fill batches;
+everything else is done document by document, and a document that fails costs only
+itself. Token vectors are reduced to the means of units as each batch ends.
+
+Shapes: U units, C chunks, D dimensions.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chunking import pooling, schemas
+from chunking.chunker import chunk_document
+from chunking.distances import distances
+from chunking.errors import DocumentError, JobError, ModelError, UsageError
+from chunking.ids import window_hash
+from chunking.model import Document, TokenWindow
+from chunking.units import split_units
+from chunking.windows import plan_windows
+from jobs.config import Config
+from jobs.ports import Embedder
+from jobs.records import ParsedDocument, UnitTables
+from jobs.stages.results import (
+    DocumentResult,
+    boundaries_table,
+    chunks_table,
+    documents_table,
+    new_ids,
+    sentences_table,
+)
+
+__all__ = ["EmbedStage"]
+
+_LOG = logging.getLogger(__name__)
+
+_NO_VECTORS_NEEDED = frozenset({"fixed", "recursive", "structural"})
+"""Strategies that place boundaries without sentence vectors."""
+
+Step = Callable[[Sequence[DocumentResult]], None]
+
+
+class EmbedStage:
+    """Turns parsed documents into rows in the published schemas; knows no engine."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        config: Config,
+        *,
+        fingerprint: str,
+        run_id: str,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._embedder = embedder
+        self._settings = config.chunking.settings()
+        self._overlap = config.model.window_overlap
+        self._stored = np.dtype(config.output.sentence_dtype)
+        self._keep_sentences = config.output.keep_sentences
+        dimension = embedder.dimension
+        self._chunks_schema = schemas.chunks_schema(dimension, config.output.dtype)
+        self._sentences_schema = schemas.sentences_schema(dimension, config.output.sentence_dtype)
+        self._fingerprint = fingerprint
+        self._run_id = run_id
+        self._clock = clock
+        self._normalize = embedder.facts.normalize
+        self._late = self._settings.vectors in {"late", "blend"}
+        self._needs_vectors = self._late or self._settings.boundaries not in _NO_VECTORS_NEEDED
+
+    def __call__(self, documents: Sequence[ParsedDocument]) -> UnitTables:
+        """Return the rows of a unit's documents, sorted by ``doc_id``, then position."""
+        results = [
+            DocumentResult(parsed=parsed)
+            for parsed in sorted(documents, key=lambda parsed: parsed.plan.doc_id)
+        ]
+        live = [result for result in results if result.document is not None]
+        self._each("embed", self._prepare, live)
+        if self._needs_vectors:
+            self._guarded("embed", self._embed_units, live)
+        self._each("chunk", self._chunk, live)
+        if self._settings.vectors != "none":
+            self._guarded("embed", self._embed_chunks, live)
+        kept = self._keep_sentences and self._needs_vectors and self._embedder.supports_late
+        return UnitTables(
+            documents=documents_table(
+                results, fingerprint=self._fingerprint, run_id=self._run_id
+            ),
+            chunks=chunks_table(results, self._chunks_schema),
+            boundaries=boundaries_table(results),
+            sentences=sentences_table(results, self._sentences_schema) if kept else None,
+        )
+
+    def _each(self, stage: str, step: Step, results: Sequence[DocumentResult]) -> None:
+        for result in results:
+            self._guarded(stage, step, [result])
+
+    def _guarded(self, stage: str, step: Step, results: Sequence[DocumentResult]) -> None:
+        """Take documents through a step together; if that fails, one by one.
+
+        The one place that turns what goes wrong here into a document's row.
+        """
+        results = [result for result in results if result.error is None]
+        if not results:
+            return
+        began = self._clock()
+        try:
+            step(results)
+        except (UsageError, JobError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this document only
+            if len(results) == 1:
+                results[0].error = _as_document_error(error, stage, results[0])
+            else:
+                self._each(stage, step, results)
+                return
+        self._share(results, self._clock() - began)
+
+    def _share(self, results: Sequence[DocumentResult], seconds: float) -> None:
+        """Divide the time of a common step by the documents' tokens."""
+        sizes = [len(result.tokens.ids) if result.tokens else 1 for result in results]
+        for result, size in zip(results, sizes, strict=True):
+            result.seconds += seconds * size / max(sum(sizes), 1)
+
+    def _prepare(self, results: Sequence[DocumentResult]) -> None:
+        for result in results:
+            document = _document(result)
+            result.tokens = self._embedder.tokenize(document.text)
+            result.units = split_units(document, result.tokens)
+            if self._embedder.supports_late:
+                result.windows = plan_windows(
+                    document,
+                    result.units,
+                    window_tokens=self._embedder.window_tokens,
+                    overlap=self._overlap,
+                )
+
+    def _embed_units(self, results: Sequence[DocumentResult]) -> None:
+        if not self._embedder.supports_late:
+            self._embed_units_alone(results)
+            return
+        for result in results:
+            result.window_hashes = [
+                window_hash(self._embedder.window_input(_window_ids(result, window)))
+                for window in result.windows
+            ]
+            shape = (len(result.units), self._embedder.dimension)
+            result.vectors_UD = np.empty(shape, np.float32)
+        asked = [(result, window) for result in results for window in result.windows]
+        for result, window, vectors in self._token_vectors(asked):
+            if result.vectors_UD is not None:
+                means = pooling.unit_means(vectors, window, result.units)
+                result.vectors_UD[window.first_unit : window.last_unit] = means
+        self._store(results)
+
+    def _embed_units_alone(self, results: Sequence[DocumentResult]) -> None:
+        """Take the model's own vector of each unit, where token vectors mean nothing."""
+        for result in results:
+            text = _document(result).text
+            texts = [text[unit.start : unit.end] for unit in result.units]
+            result.vectors_UD = self._embedder.embed_texts(texts)
+        self._store(results)
+
+    def _store(self, results: Sequence[DocumentResult]) -> None:
+        """Round the vectors to what is kept: a later choice of boundaries must see the same."""
+        for result in results:
+            if result.vectors_UD is None:
+                continue
+            with np.errstate(over="ignore"):
+                result.vectors_UD = result.vectors_UD.astype(self._stored).astype(np.float32)
+            if not np.isfinite(result.vectors_UD).all():
+                msg = (
+                    f"vectors of {self._embedder.facts.name!r} are not finite as "
+                    f"{self._stored.name}; set output.sentence_dtype=float32 and model.dtype=float32"
+                )
+                raise ModelError(msg)
+            sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
+            result.distances = distances(result.vectors_UD, sizes, self._settings.buffer)
+
+    def _token_vectors(
+        self, asked: Sequence[tuple[DocumentResult, TokenWindow]]
+    ) -> Iterator[tuple[DocumentResult, TokenWindow, NDArray[np.float32]]]:
+        inputs = [_window_ids(result, window) for result, window in asked]
+        for index, vectors in self._embedder.embed_windows(inputs):
+            yield *asked[index], vectors
+
+    def _chunk(self, results: Sequence[DocumentResult]) -> None:
+        for result in results:
+            if result.tokens is None:
+                continue
+            result.chunks = chunk_document(
+                _document(result),
+                result.units,
+                result.tokens,
+                result.vectors_UD,
+                self._settings,
+                self._embedder.count,
+            )
+            result.chunk_ids = new_ids(result)
+            result.methods = ["none"] * len(result.chunks)
+
+    def _embed_chunks(self, results: Sequence[DocumentResult]) -> None:
+        if self._late:
+            self._pool(results)
+        if self._settings.vectors != "late":
+            self._embed_texts(results)
+        self._embed_tokenless(results)
+
+    def _pool(self, results: Sequence[DocumentResult]) -> None:
+        """Pool the chunks' vectors; windows with a unit that a chunk cuts are run once more."""
+        parts: list[dict[pooling.TokenRange, NDArray[np.float32]]] = [{} for _ in results]
+        rows = {id(result): row for row, result in enumerate(results)}
+        ranges = [pooling.cut_ranges(result.chunks, result.units) for result in results]
+        asked = [
+            (result, window)
+            for result, cut in zip(results, ranges, strict=True)
+            for window in _owners(result.windows, cut.values())
+        ]
+        for result, window, vectors in self._token_vectors(asked):
+            row = rows[id(result)]
+            owned = [
+                tokens
+                for tokens, unit in ranges[row].items()
+                if window.first_unit <= unit < window.last_unit
+            ]
+            means = pooling.range_means(vectors, window, owned)
+            parts[row].update(zip(owned, means, strict=True))
+        for result, part in zip(results, parts, strict=True):
+            if result.vectors_UD is None:
+                continue
+            pooled = pooling.chunk_vectors(result.chunks, result.units, result.vectors_UD, part)
+            result.embeddings_CD = (
+                pooling.normalized(pooled) if self._normalize else pooled.astype(np.float32)
+            )
+            method = "late" if len(result.windows) == 1 else "late_windowed"
+            result.methods = [method] * len(result.chunks)
+
+    def _embed_texts(self, results: Sequence[DocumentResult]) -> None:
+        texts = [_inputs(result) for result in results]
+        flat = self._embedder.embed_texts([text for group in texts for text in group])
+        start = 0
+        for result, group in zip(results, texts, strict=True):
+            own = flat[start : start + len(group)]
+            start += len(group)
+            if self._settings.vectors == "blend" and result.embeddings_CD is not None:
+                own = pooling.normalized(
+                    pooling.normalized(result.embeddings_CD) + pooling.normalized(own)
+                )
+            result.embeddings_CD = own
+            result.methods = [self._settings.vectors] * len(group)
+
+    def _embed_tokenless(self, results: Sequence[DocumentResult]) -> None:
+        """Give chunks whose text makes no token (control characters) the model's own vector."""
+        for result in results:
+            if result.embeddings_CD is None:
+                continue
+            empty = np.flatnonzero(~result.embeddings_CD.any(axis=1)).tolist()
+            if not empty:
+                continue
+            inputs = _inputs(result)
+            result.embeddings_CD[empty] = self._embedder.embed_texts([inputs[i] for i in empty])
+            result.methods = [
+                "chunk" if i in set(empty) else method for i, method in enumerate(result.methods)
+            ]
+
+
+def _as_document_error(error: Exception, stage: str, result: DocumentResult) -> DocumentError:
+    if isinstance(error, DocumentError):
+        return error
+    _LOG.warning("%s: %s failed", result.parsed.plan.source_key, stage, exc_info=error)
+    kind = "out_of_memory" if isinstance(error, MemoryError) else "internal"
+    message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return DocumentError(message, kind=kind, stage=stage, retryable=kind == "out_of_memory")
+
+
+def _document(result: DocumentResult) -> Document:
+    if result.document is None:
+        msg = "a failed document has no text"
+        raise LookupError(msg)
+    return result.document
+
+
+def _window_ids(result: DocumentResult, window: TokenWindow) -> NDArray[np.uint32]:
+    if result.tokens is None:
+        msg = "a document without tokens has no windows"
+        raise LookupError(msg)
+    return result.tokens.ids[window.start : window.end]
+
+
+def _inputs(result: DocumentResult) -> list[str]:
+    text = _document(result).text
+    return [chunk.prefix + text[chunk.start : chunk.end] for chunk in result.chunks]
+
+
+def _owners(windows: Sequence[TokenWindow], units: Sequence[int]) -> list[TokenWindow]:
+    asked = sorted(set(units))
+    return [
+        window
+        for window in windows
+        if (i := int(np.searchsorted(asked, window.first_unit))) < len(asked)
+        and asked[i] < window.last_unit
+    ]

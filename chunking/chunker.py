@@ -1,19 +1,39 @@
-"""From a document, its units and their vectors to chunks: the one entry of the core."""
+"""From a document, its units and their vectors to chunks: the one entry of the core.
+
+Three steps. Atoms (sentences, rows, lines) are packed by dynamic programming, with
+the strategy's boundaries and the laws of chunking as costs; the exact tokenizer
+count then trims prefixes or splits what the estimate had wrong; chunks below the
+minimum join a neighbour. Every chunk is a range of the text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.model import Boundary, Chunk, Document, Sentence, Tokens
+from chunking.assembly import assemble
+from chunking.atoms import Atoms, build_atoms
+from chunking.cohesion import cohesion_of
+from chunking.costs import Costs, Signal, cut_costs, read_signal
+from chunking.distances import distances
+from chunking.errors import AlignmentError, ConfigError
+from chunking.fitting import Draft, fit, new_draft
+from chunking.layout import Count, Layout, read_layout
+from chunking.merging import merge_small
+from chunking.model import Chunk, Document, Sentence, Tokens
+from chunking.overlap import add_overlap
+from chunking.packing import Limits, pack, pack_greedily, size_costs
+from chunking.prefixes import Prefixes, read_prefixes
 from chunking.settings import ChunkingSettings
 
-__all__ = ["Count", "chunk_document"]
+__all__ = ["Count", "chunk_document", "choose_strategy"]
 
-Count = Callable[[Sequence[str]], list[int]]
-"""Exact model-input sizes of texts: task prompt and special tokens included."""
+_WORTH_COUNTING = 2
+"""A document whose estimate is above the cap by this factor is not counted whole."""
 
 
 def chunk_document(  # noqa: PLR0913 - the whole input of the core
@@ -28,27 +48,155 @@ def chunk_document(  # noqa: PLR0913 - the whole input of the core
 
     ``vectors``: one row per unit, the un-normalised means as stored; None when no
     model pass was made, which ``semantic`` and ``optimal`` refuse with a
-    :class:`ConfigError`. A document without text has no chunks.
+    :class:`ConfigError`. ``count`` returns exact model-input sizes. A document without
+    text has no chunks; one that fits into a single chunk is one, recorded ``whole``.
+
+    Raises:
+        AlignmentError: units and vectors differ in number.
+        ConfigError: the strategy needs vectors, or the prompt alone fills the cap.
+        DocumentError: one character alone exceeds the cap.
     """
-    text = document.text
-    if not text.strip():
+    if vectors is not None and len(vectors) != len(units):
+        msg = f"{len(vectors)} vectors for {len(units)} units"
+        raise AlignmentError(msg)
+    if not document.blocks:
         return []
-    start = len(text) - len(text.lstrip())
-    end = len(text.rstrip())
-    first = document.blocks[0]
-    return [
-        Chunk(
-            index=0,
-            start=start,
-            end=end,
-            prefix="",
-            n_tokens=count([text[start:end]])[0],
-            kind=first.kind,
-            heading_path=first.heading_path,
-            token_start=0,
-            token_end=len(tokens.ids),
-            boundary=Boundary(position=end, reason="document_end"),
-            boundaries="whole",
-            language=document.language,
+    strategy = choose_strategy(document, settings, vectors=vectors is not None)
+    layout = read_layout(document, units, tokens, settings, count)
+    signal = None
+    if vectors is not None:
+        sizes = np.asarray([unit.n_tokens for unit in units], dtype=np.int64)
+        values = distances(vectors, sizes, settings.buffer)
+        signal = read_signal(layout, values, thresholded=strategy == "semantic")
+    if _fits_whole(layout):
+        strategy = "whole"
+    packer = _Packer(
+        layout=layout,
+        prefixes=read_prefixes(layout),
+        strategy=strategy,
+        signal=signal,
+        vectors=vectors if strategy == "optimal" else None,
+    )
+    atoms, drafts = packer.run()
+    return assemble(layout, atoms, drafts, strategy, signal)
+
+
+def choose_strategy(document: Document, settings: ChunkingSettings, *, vectors: bool) -> str:
+    """Return the strategy to be used; ``auto`` decides by structure and by what is known.
+
+    Raises :class:`ConfigError` for ``semantic`` and ``optimal`` without vectors.
+    """
+    if settings.boundaries != "auto":
+        if settings.boundaries in ("semantic", "optimal") and not vectors:
+            msg = (
+                f"chunking.boundaries is {settings.boundaries}, which needs sentence vectors, "
+                "but no model pass was made; choose recursive, structural or fixed"
+            )
+            raise ConfigError(msg)
+        return settings.boundaries
+    if vectors:
+        return "optimal"
+    sections = sum(block.kind == "heading" for block in document.blocks)
+    blocks = len(document.blocks)
+    return "structural" if sections and blocks <= 20 * sections else "recursive"  # noqa: PLR2004 - a heading every screen or two
+
+
+def _fits_whole(layout: Layout) -> bool:
+    """Return whether the document fits into one chunk; a long one is not counted."""
+    if len(layout.tokens.ids) + layout.special > _WORTH_COUNTING * layout.cap:
+        return False
+    return layout.count([layout.document.text.strip()])[0] <= layout.cap
+
+
+@dataclass(slots=True, kw_only=True)
+class _Packer:
+    """Packs one document; costs and limits are remembered for the atoms in use."""
+
+    layout: Layout
+    prefixes: Prefixes
+    strategy: str
+    signal: Signal | None
+    vectors: NDArray[np.floating] | None
+    atoms: Atoms | None = None
+    costs: Costs | None = None
+    limits: dict[int, Limits] = field(default_factory=dict)
+
+    def run(self) -> tuple[Atoms, list[Draft]]:
+        """Pack, fit to the exact cap, merge what is too small, overlap."""
+        atoms = build_atoms(self.layout)
+        drafts = self._drafts(atoms, self._ends(atoms))
+        atoms, drafts = fit(self.layout, self.prefixes, atoms, drafts, self.repack)
+        while True:
+            merged = merge_small(self.layout, self.prefixes, atoms, drafts)
+            if len(merged) == len(drafts):
+                break
+            atoms, drafts = fit(self.layout, self.prefixes, atoms, merged, self.repack)
+        if self.layout.settings.overlap:
+            drafts = add_overlap(self.layout, self.prefixes, atoms, drafts)
+        return atoms, drafts
+
+    def _drafts(self, atoms: Atoms, ends: Sequence[int]) -> list[Draft]:
+        starts = [0, *ends[:-1]]
+        return [
+            new_draft(self.layout, self.prefixes, atoms, start, end)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
+    def _ends(self, atoms: Atoms) -> list[int]:
+        if self.strategy == "whole":
+            return [len(atoms)]
+        costs = self._costs(atoms)
+        runs = pairwise(costs.runs)
+        cap = self.layout.cap
+        return [end for run in runs for end in self.repack(atoms, *run, cap)]
+
+    def repack(self, atoms: Atoms, start: int, end: int, cap: int) -> list[int]:
+        """Return the chunk ends of a range of atoms under a cap."""
+        costs = self._costs(atoms)
+        limits = self._limits(atoms, cap)
+        method = pack_greedily if self.strategy == "fixed" else pack
+        return method(atoms, costs, limits, start, end)
+
+    def _costs(self, atoms: Atoms) -> Costs:
+        if self.costs is None or self.atoms is not atoms:
+            strategy = "recursive" if self.strategy == "whole" else self.strategy
+            self.costs = cut_costs(self.layout, atoms, strategy, self.signal)
+            self.atoms = atoms
+            self.limits = {}
+        return self.costs
+
+    def _limits(self, atoms: Atoms, cap: int) -> Limits:
+        if cap in self.limits:
+            return self.limits[cap]
+        settings = self.layout.settings
+        base = next(iter(self.limits.values()), None)
+        if base is None:
+            soft, due = self.prefixes.estimates(atoms)
+            cohesion = None
+            if self.vectors is not None:
+                cohesion = cohesion_of(self.layout, atoms, self.vectors)
+        else:
+            soft, due, cohesion = base.soft, base.due, base.cohesion
+        target = min(settings.target_tokens - self._reserved(), cap)
+        self.limits[cap] = Limits(
+            cap=cap,
+            target=target,
+            special=self.layout.special,
+            soft=soft,
+            due=due,
+            by_size=size_costs(settings, cap, target),
+            min_atoms=settings.min_sentences if self.strategy == "semantic" else 1,
+            cohesion=cohesion,
         )
-    ]
+        return self.limits[cap]
+
+    def _reserved(self) -> int:
+        """Return the tokens of a chunk that overlap will take."""
+        settings = self.layout.settings
+        if not settings.overlap:
+            return 0
+        amount = settings.overlap
+        if settings.overlap_unit == "sentences":
+            n_units = max(1, len(self.layout.units))
+            amount *= -(-len(self.layout.tokens.ids) // n_units)
+        return min(amount, settings.target_tokens // 2)

@@ -1,0 +1,150 @@
+"""What a cut costs, by the laws of chunking and by strategy.
+
+Packing minimises a sum; a law that stands earlier has a weight that outbids every
+sum of later ones that can be at stake in one chunk. The order of weights is the
+order of the laws: rows and lines are atoms (never cut), then headings, cuts inside
+units, whole tables and code, the minimum, the strategy's own boundaries, the target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chunking.atoms import BLOCK, INNER, PIECE, SECTION, SENTENCE, Atoms
+from chunking.distances import exceeds, threshold
+from chunking.layout import Layout, is_heading
+
+__all__ = ["MINIMUM", "Costs", "Signal", "cut_costs", "read_signal"]
+
+HEADING = 1e6
+HEADER_ROW = 4e4
+UNIT = 2e5
+WHOLE = 1e4
+MINIMUM = 1e3
+SEMANTIC = 100.0
+_PIECE = 20.0
+_FENCE = 50.0
+_CAPTION = 5.0
+_LEAD_IN = 3.0
+
+_BY_LEVEL = {
+    "fixed": (0.0, 0.0, 0.0, 0.0),
+    "recursive": (0.0, 0.0, 0.6, _PIECE),
+    "structural": (-0.3, 0.3, 0.8, _PIECE),
+    "semantic": (0.0, 0.7, 0.9, _PIECE),
+    "optimal": (0.0, 0.0, 0.1, _PIECE),
+}
+"""Cost of a cut at SECTION, BLOCK, SENTENCE, PIECE; INNER costs :data:`UNIT`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """Distances at the cuts where a unit ends, by unit: ``values[i]`` follows unit i.
+
+    ``over``: where the strategy places a boundary. ``limit``: the threshold; None
+    where the strategy has none.
+    """
+
+    values: NDArray[np.float64] = field(repr=False)
+    over: NDArray[np.bool_] = field(repr=False)
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """``cut[i]``: of a cut before atom i; ``runs``: bounds that are always cut."""
+
+    cut: list[float] = field(repr=False)
+    runs: list[int] = field(repr=False)
+
+
+def read_signal(layout: Layout, values: NDArray[np.float64], *, thresholded: bool) -> Signal:
+    """Apply the threshold to the distances between sentences of prose.
+
+    Distances at headings, and inside tables and code, place no boundary of their own
+    and are left out of the threshold's statistics.
+    """
+    over = np.zeros(len(values), dtype=bool)
+    if not thresholded:
+        return Signal(values=values, over=over, limit=None)
+    kinds = [block.kind for block in layout.document.blocks]
+    closed = np.asarray([kind in ("table", "code") for kind in kinds], dtype=bool)
+    heading = np.asarray([is_heading(block) for block in layout.document.blocks], dtype=bool)
+    blocks = np.asarray([unit.block for unit in layout.units], dtype=np.int64)
+    left, right = blocks[:-1], blocks[1:]
+    open_ = ~(heading[left] | heading[right] | (closed[left] & (left == right)))
+    settings = layout.settings
+    limit = threshold(values[open_], settings.threshold_type, settings.threshold)
+    over[open_] = exceeds(values[open_], settings.threshold_type, limit)
+    return Signal(values=values, over=over, limit=limit)
+
+
+def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None) -> Costs:
+    """Return the costs of all cuts for a strategy."""
+    by_level = (*_BY_LEVEL[strategy], UNIT)
+    levels = atoms.levels
+    cut = [by_level[level] for level in levels]
+    if strategy == "semantic" and signal is not None:
+        _add_distances(atoms, signal, cut)
+    _add_laws(layout, atoms, cut)
+    cut.append(0.0)
+    sections = strategy not in ("fixed", "structural")
+    runs = [i for i, level in enumerate(levels) if level == SECTION] if sections else []
+    if not runs or runs[0]:
+        runs.insert(0, 0)
+    runs.append(len(atoms))
+    return Costs(cut=cut, runs=runs)
+
+
+def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
+    """Reward the strategy's boundaries; below the threshold a nearer one costs less."""
+    top = float(signal.values.max(initial=0.0)) if signal.limit is None else signal.limit
+    scale = top if top > 0 else 1.0
+    values, over = signal.values.tolist(), signal.over.tolist()
+    for i in range(1, len(atoms)):
+        unit = atoms.units[i] - 1
+        if not atoms.aligned[i] or not 0 <= unit < len(values) or atoms.levels[i] > SENTENCE:
+            continue
+        if over[unit]:
+            cut[i] -= SEMANTIC
+        else:
+            cut[i] -= 0.7 * min(values[unit] / scale, 1.0)
+
+
+def _add_laws(layout: Layout, atoms: Atoms, cut: list[float]) -> None:
+    """Add what the laws ask of a cut, whatever the strategy."""
+    blocks, text = layout.document.blocks, layout.document.text
+    for i in range(1, len(atoms)):
+        before, block = blocks[atoms.blocks[i - 1]], blocks[atoms.blocks[i]]
+        if before is not block:
+            if is_heading(before):
+                cut[i] += HEADING
+            elif block.kind == "list_item":
+                if before.kind != "list_item" and text[before.end - 1] in ":\uff1a":
+                    cut[i] += _LEAD_IN
+            elif (before.kind == "caption") != (block.kind == "caption"):
+                if {before.kind, block.kind} & {"table", "picture", "code"}:
+                    cut[i] += _CAPTION
+            continue
+        if block.index in layout.whole:
+            cut[i] += WHOLE
+        if block.kind == "table":
+            if len(block.row_starts) > 1 and atoms.starts[i] == block.row_starts[1]:
+                cut[i] += HEADER_ROW
+        elif block.kind == "code" and atoms.levels[i] == SENTENCE:
+            cut[i] += _code_cost(text, atoms, i)
+
+
+def _code_cost(text: str, atoms: Atoms, i: int) -> float:
+    """Return the cost of a cut before a line of code: least after a blank line."""
+    at = atoms.starts[i]
+    if text.startswith(("```", "~~~"), at) or text.startswith(("```", "~~~"), atoms.starts[i - 1]):
+        return _FENCE
+    if text[at - 2 : at] == "\n\n":
+        return 0.0
+    return 0.3 if not text[at].isspace() else 0.6
+
+

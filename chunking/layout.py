@@ -1,0 +1,155 @@
+"""The facts about a document that packing asks for again and again, gathered once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from chunking.errors import AlignmentError, ConfigError
+from chunking.model import Block, Document, Sentence, Tokens
+from chunking.settings import ChunkingSettings
+from chunking.splitting import line_starts
+
+__all__ = ["Count", "Layout", "is_heading", "one_line", "read_layout", "row_bounds"]
+
+Count = Callable[[Sequence[str]], list[int]]
+"""Exact model-input sizes of texts: task prompt and special tokens included."""
+
+_BAND = 2
+"""Spans whose estimate is within this factor of the cap are counted exactly."""
+
+
+def is_heading(block: Block) -> bool:
+    """Return whether the block is a heading or a title."""
+    return block.kind in ("heading", "title")
+
+
+def one_line(text: str) -> str:
+    """Return the text with every run of blanks as one space."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """A document with its tokens and units, and what is known of exact sizes.
+
+    ``special``: the size of an empty text (task prompt and special tokens).
+    ``whole``: tables and code blocks that fit under the cap.
+    ``exact_sizes``: of those near the cap, without special tokens.
+    ``unfit``: starts of rows and lines that exceed the cap alone.
+    ``headings``: indices of heading blocks, ascending.
+    """
+
+    document: Document
+    units: Sequence[Sentence] = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    settings: ChunkingSettings
+    count: Count = field(repr=False)
+    special: int
+    unit_starts: list[int] = field(repr=False)
+    headings: list[int] = field(repr=False)
+    whole: frozenset[int] = field(repr=False, default=frozenset())
+    exact_sizes: dict[int, int] = field(repr=False, default_factory=dict)
+    unfit: frozenset[int] = field(repr=False, default=frozenset())
+
+    @property
+    def cap(self) -> int:
+        """The hard cap on the exact model input of a chunk."""
+        return self.settings.max_tokens
+
+    def units_between(self, start: int, end: int) -> list[int]:
+        """Return the starts of units strictly inside a span."""
+        low = bisect_right(self.unit_starts, start)
+        return self.unit_starts[low : bisect_left(self.unit_starts, end)]
+
+    def first_unit_at(self, position: int) -> int:
+        """Return the first unit that starts at or after a position."""
+        return bisect_left(self.unit_starts, position)
+
+    def headings_between(self, first: int, last: int) -> list[int]:
+        """Return the heading blocks among blocks ``[first, last]``."""
+        low = bisect_left(self.headings, first)
+        return self.headings[low : bisect_right(self.headings, last)]
+
+
+def read_layout(
+    document: Document,
+    units: Sequence[Sentence],
+    tokens: Tokens,
+    settings: ChunkingSettings,
+    count: Count,
+) -> Layout:
+    """Gather the facts; raises :class:`ConfigError` where the prompt alone fills the cap."""
+    special = count([""])[0]
+    if special >= settings.max_tokens:
+        msg = (
+            f"the task prompt and special tokens take {special} tokens, which leaves no "
+            f"room for text under chunking.max_tokens ({settings.max_tokens})"
+        )
+        raise ConfigError(msg)
+    unit_starts = [unit.start for unit in units]
+    if any(b < a for a, b in pairwise(unit_starts)):
+        msg = "units do not stand in order"
+        raise AlignmentError(msg)
+    bare = Layout(
+        document=document,
+        units=units,
+        tokens=tokens,
+        settings=settings,
+        count=count,
+        special=special,
+        unit_starts=unit_starts,
+        headings=[block.index for block in document.blocks if is_heading(block)],
+    )
+    return _with_exact_sizes(bare)
+
+
+def row_bounds(text: str, block: Block) -> list[int]:
+    """Return the starts of a table's rows or of a code block's lines, and the block's end."""
+    if block.kind == "table" and block.row_starts:
+        inner = [start for start in block.row_starts if block.start < start < block.end]
+        return [block.start, *inner, block.end]
+    return [*line_starts(text, block.start, block.end), block.end]
+
+
+def _with_exact_sizes(layout: Layout) -> Layout:
+    """Count tables, code blocks, rows and lines whose estimates are near the cap."""
+    text = layout.document.text
+    low, high = layout.cap // _BAND, layout.cap * _BAND
+    whole: set[int] = set()
+    unfit: set[int] = set()
+    spans: list[tuple[int, int, int | None]] = []
+    for block in layout.document.blocks:
+        if block.kind not in ("table", "code"):
+            continue
+        bounds = np.asarray(row_bounds(text, block), dtype=np.int64)
+        at = np.searchsorted(layout.tokens.starts, bounds, side="left")
+        size = int(at[-1] - at[0]) + layout.special
+        if size <= low:
+            whole.add(block.index)
+            continue
+        if size <= high:
+            spans.append((block.start, block.end, block.index))
+        rows = np.diff(at) + layout.special
+        for i in np.flatnonzero(rows > low).tolist():
+            if rows[i] > high:
+                unfit.add(int(bounds[i]))
+            else:
+                spans.append((int(bounds[i]), int(bounds[i + 1]), None))
+    exact_sizes: dict[int, int] = {}
+    counts = layout.count([text[start:end].strip() for start, end, _ in spans]) if spans else []
+    for (start, _, index), n in zip(spans, counts, strict=True):
+        if index is None:
+            if n > layout.cap:
+                unfit.add(start)
+        else:
+            exact_sizes[index] = n - layout.special
+            if n <= layout.cap:
+                whole.add(index)
+    return replace(
+        layout, whole=frozenset(whole), exact_sizes=exact_sizes, unfit=frozenset(unfit)
+    )

@@ -1,0 +1,140 @@
+"""From atoms and the costs of cuts to chunks, by dynamic programming under the cap.
+
+The best segmentation of a run is found from the best ones of its beginnings
+(Bellman, 1961, "On the approximation of curves by line segments using dynamic
+programming"). A chunk holds at most the cap, so each atom looks back over a bounded
+number of others and the whole is linear in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from chunking.atoms import Atoms
+from chunking.costs import MINIMUM, WHOLE, Costs
+from chunking.settings import ChunkingSettings
+
+__all__ = ["Limits", "pack", "pack_greedily", "size_costs"]
+
+Cohesion = Callable[[int, int], Sequence[float]]
+"""``cohesion(first, end)``: costs of the chunks ``[j, end)`` for j = end - 1 down to first."""
+
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What packing must keep: sizes in tokens, prompt and special tokens in ``special``.
+
+    ``soft`` and ``due``: estimated prefix of a chunk that starts at each atom, and the
+    part of it that must fit. ``by_size``: the cost of a chunk by its size.
+    """
+
+    cap: int
+    target: int
+    special: int
+    soft: Sequence[int] = field(repr=False)
+    due: Sequence[int] = field(repr=False)
+    by_size: Sequence[float] = field(repr=False)
+    min_atoms: int = 1
+    cohesion: Cohesion | None = None
+
+
+def size_costs(settings: ChunkingSettings, cap: int, target: int) -> list[float]:
+    """Return the cost of a chunk for each size from 0 to twice the cap.
+
+    Quadratic around the target; much more below the minimum; above the cap a prefix
+    would have to be trimmed, which costs something.
+    """
+    costs = []
+    target = max(1, target)
+    for size in range(2 * cap + 2):
+        cost = ((size - target) / target) ** 2
+        if size < settings.min_tokens:
+            cost += MINIMUM * (1.0 + (settings.min_tokens - size) / settings.min_tokens)
+        if size > cap:
+            cost += 0.5
+        costs.append(cost)
+    return costs
+
+
+def pack(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> list[int]:
+    """Return the ends of the cheapest chunks of atoms ``[start, end)``; the last is ``end``."""
+    sizes, cut, by_size = atoms.sizes, costs.cut, limits.by_size
+    soft, due, top = limits.soft, limits.due, len(limits.by_size) - 1
+    room = limits.cap - limits.special
+    best = [0.0] * (end - start + 1)
+    origin = [start] * (end - start + 1)
+    first = start
+    for i in range(start + 1, end + 1):
+        size_i = sizes[i]
+        while first < i - 1 and size_i - sizes[first] > room:
+            first += 1
+        extra = limits.cohesion(first, i) if limits.cohesion else None
+        lowest, at = float("inf"), i - 1
+        for j in range(i - 1, first - 1, -1):
+            size = size_i - sizes[j]
+            if size + due[j] > room and j < i - 1:
+                continue
+            total = size + soft[j] + limits.special
+            cost = best[j - start] + by_size[total if total < top else top]
+            if extra is not None:
+                cost += extra[i - 1 - j]
+            if i - j < limits.min_atoms:
+                cost += SHORT
+            if cost < lowest - _TIE:
+                lowest, at = cost, j
+        best[i - start] = lowest + (cut[i] if i < end else 0.0)
+        origin[i - start] = at
+    return _ends(origin, start, end)
+
+
+SHORT = 2.0 * 100.0
+"""Cost of a chunk with too few sentences: more than one boundary is worth."""
+
+
+def _ends(origin: Sequence[int], start: int, end: int) -> list[int]:
+    ends = []
+    at = end
+    while at > start:
+        ends.append(at)
+        at = origin[at - start]
+    ends.reverse()
+    return ends
+
+
+def pack_greedily(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> list[int]:
+    """Return the ends of chunks filled one after another up to the target.
+
+    A cut that a law speaks against is moved: back to the last free one, else on to the
+    next free one under the cap, else to the cheapest.
+    """
+    ends = []
+    while start < end:
+        start = _greedy_end(atoms, costs, limits, start, end)
+        ends.append(start)
+    return ends
+
+
+def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> int:
+    sizes, cut = atoms.sizes, costs.cut
+    base = sizes[start] - limits.due[start] - limits.special
+    last = start + 1
+    while last < end and sizes[last + 1] - base <= limits.cap:
+        last += 1
+    aim = start + 1
+    while aim < last and sizes[aim + 1] - sizes[start] + limits.soft[start] + limits.special <= (
+        limits.target
+    ):
+        aim += 1
+    free = WHOLE / 2
+    for i in range(aim, start, -1):
+        if i == end or cut[i] < free:
+            return i
+    for i in range(aim + 1, last + 1):
+        if i == end or cut[i] < free:
+            return i
+    return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
+
+

@@ -18,6 +18,7 @@ __all__ = [
     "CHANGES",
     "DOCUMENTS",
     "FORMAT_VERSION",
+    "INDEX",
     "METADATA_PREFIX",
     "PLAN",
     "TABLES",
@@ -133,7 +134,7 @@ CHANGES = pa.schema(
 
 PLAN = pa.schema(
     [
-        _required("unit", pa.int32()),
+        _required("unit", pa.int32()),  # -1: a document that is no longer listed and goes
         _required("bucket", pa.int32()),
         _required("doc_id", _text),
         _required("source_key", _text),
@@ -148,6 +149,23 @@ PLAN = pa.schema(
     ]
 )
 """One row per planned document; the immutable plan of a run."""
+
+INDEX = pa.schema(
+    [
+        _required("doc_id", _text),
+        _required("source_key", _text),
+        pa.field("source_name", _text),  # null for the dataset's first source
+        pa.field("parent_doc_id", _text),
+        pa.field("etag", _text),
+        _required("fingerprint", _text),
+        _required("status", _text),
+        _required("retryable", pa.bool_()),
+        _required("attempts", pa.int32()),
+        pa.field("value", _text),  # partition value; null in a dataset without partitions
+        _required("model", _text),  # H of the model that made the published vectors
+    ]
+)
+"""One row per document of a bucket version: what the next run must know, without texts."""
 
 
 def _vector(dimension: int, dtype: VectorType) -> pa.DataType:

@@ -1,0 +1,1 @@
+"""The commit protocol: exactly once, whatever dies."""

@@ -1,0 +1,142 @@
+"""Immutable Parquet files with their hashes: written once, and verified when read.
+
+The data key of a file stands in its own Parquet metadata, so a copy under a plain
+name tells which file it is a copy of; the last bytes of the object are enough.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chunking import schemas
+from chunking.errors import StoreError
+from jobs import layout
+from jobs.ports import ObjectStore
+
+__all__ = [
+    "DATA_KEY",
+    "DataFile",
+    "conform",
+    "data_key",
+    "new_attempt",
+    "read_table",
+    "to_parquet",
+    "write_table",
+]
+
+DATA_KEY = "data_key"
+"""Metadata key (prefixed) under which a file names itself."""
+
+_TAIL_BYTES = 32 * 1024
+_FOOTER_BYTES = 8
+_DICTIONARY_COLUMNS = frozenset(
+    {
+        "doc_id", "source_key", "source_uri", "doc_version", "kind", "prefix", "language", "format",
+        "code_language", "boundaries", "vectors", "split_reason", "reason", "status", "parser",
+        "error_kind", "error_stage", "fingerprint", "run_id", "op", "model", "value",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """One immutable Parquet file below ``_chunkmill/``.
+
+    ``table``: which table its rows belong to. ``value``: the partition value, None in
+    a dataset without partitions. ``sha256``: of the bytes, in hex. ``size``: bytes.
+    """
+
+    table: str
+    key: str
+    sha256: str
+    rows: int
+    size: int
+    value: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the file as JSON values."""
+        return asdict(self)
+
+
+def new_attempt() -> str:
+    """Return a random name that keeps the files of two attempts apart."""
+    return secrets.token_hex(layout.ATTEMPT_DIGITS // 2)
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table with exactly the schema's columns, types and nullability.
+
+    Raises:
+        pyarrow.ArrowInvalid: a value does not fit its column, or is null where it must not be.
+    """
+    return table.select(schema.names).cast(schema)
+
+
+def to_parquet(table: pa.Table, facts: Mapping[str, str]) -> bytes:
+    """Return the table as Parquet bytes that depend on rows and facts only."""
+    sink = io.BytesIO()
+    pq.write_table(
+        table.replace_schema_metadata(schemas.with_facts(table.schema, facts).metadata),
+        sink,
+        compression="zstd",
+        use_dictionary=[name for name in table.column_names if name in _DICTIONARY_COLUMNS],
+    )
+    return sink.getvalue()
+
+
+def write_table(
+    store: ObjectStore,
+    key: str,
+    table: pa.Table,
+    *,
+    name: str,
+    facts: Mapping[str, str],
+    value: str | None = None,
+) -> DataFile:
+    """Write ``table`` to a key that nobody else uses and return what names it."""
+    data = to_parquet(table, {**facts, DATA_KEY: key})
+    store.put(key, data)
+    return DataFile(
+        table=name,
+        key=key,
+        sha256=hashlib.sha256(data).hexdigest(),
+        rows=table.num_rows,
+        size=len(data),
+        value=value,
+    )
+
+
+def read_table(store: ObjectStore, file: DataFile) -> pa.Table:
+    """Return the rows of a file.
+
+    Raises:
+        StoreError: the bytes are not those that were committed.
+    """
+    data = store.get(file.key)
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        msg = f"{store.uri(file.key)} does not hold the bytes that were committed"
+        raise StoreError(msg)
+    return pq.read_table(pa.BufferReader(data), use_threads=False).replace_schema_metadata(None)
+
+
+def data_key(store: ObjectStore, key: str) -> str | None:
+    """Return the data key that the Parquet file at ``key`` names, or None if it names none."""
+    tail = store.get_tail(key, _TAIL_BYTES)
+    if tail[-4:] != b"PAR1":
+        return None
+    needed = int.from_bytes(tail[-_FOOTER_BYTES:-4], "little") + _FOOTER_BYTES
+    if needed > len(tail):
+        tail = store.get_tail(key, needed)
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(tail)).metadata or {}
+    except pa.ArrowException:
+        return None
+    name = metadata.get(f"{schemas.METADATA_PREFIX}{DATA_KEY}".encode())
+    return name.decode() if name is not None else None

@@ -1,0 +1,335 @@
+"""The rows of a bucket's next version, from the last one, the units and the deletions.
+
+Pure: tables in, tables out. The result depends on the rows alone, never on the order
+in which units were committed or on how documents were grouped into them.
+
+Published-document rule: a document that fails keeps the chunks that it has; its row
+then describes those chunks (text, blocks, counts), while status, error, etag and
+fingerprint are those of the last attempt, and ``stale`` says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from chunking import schemas
+from chunking.errors import AlignmentError
+from jobs.protocol.files import conform
+from jobs.protocol.units import UnitRows
+
+__all__ = ["BucketRows", "Merged", "merge"]
+
+_COSINE_TOLERANCE = 1e-6
+_PUBLISHED_COLUMNS = frozenset(
+    {
+        "doc_version", "format", "title", "language", "n_pages", "n_chars", "n_tokens", "n_chunks",
+        "parser", "text", "blocks", "furniture", "metadata", "sentences_ref",
+    }
+)  # fmt: skip
+"""Columns of ``documents`` that describe the published chunks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketRows:
+    """All rows of one bucket version, sorted by document, then position."""
+
+    documents: pa.Table
+    chunks: pa.Table
+    boundaries: pa.Table
+    index: pa.Table
+
+    @classmethod
+    def empty(cls, chunks_schema: pa.Schema) -> BucketRows:
+        """Return the rows of a bucket that was never published."""
+        return cls(
+            documents=schemas.DOCUMENTS.empty_table(),
+            chunks=chunks_schema.empty_table(),
+            boundaries=schemas.BOUNDARIES.empty_table(),
+            index=schemas.INDEX.empty_table(),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The next version's rows, its change rows, and what was done, for the report."""
+
+    rows: BucketRows
+    changes: pa.Table
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def merge(
+    previous: BucketRows,
+    units: Sequence[UnitRows],
+    deletions: Sequence[str],
+    *,
+    source_name: str | None,
+    partition_value: Callable[[Mapping[str, Any]], str | None],
+) -> Merged:
+    """Return the bucket's next version.
+
+    ``deletions``: ids of documents that are removed with their chunks; unknown ones
+    have no effect. ``partition_value`` gets a ``documents`` row without text, blocks
+    and furniture.
+
+    Raises:
+        AlignmentError: two units hold the same document.
+    """
+    attempted = _concat([unit.documents for unit in units], schemas.DOCUMENTS)
+    touched = attempted["doc_id"].to_pylist()
+    if len(set(touched)) != len(touched):
+        msg = f"documents in two units: {[k for k, n in Counter(touched).items() if n > 1][:3]}"
+        raise AlignmentError(msg)
+    kept = _kept(previous.documents, attempted)
+    renewed = _ids(id_ for id_ in touched if id_ not in set(kept.to_pylist()))
+    gone = _ids([*renewed.to_pylist(), *deletions])
+    chunks_schema = previous.chunks.schema
+    fresh = _concat([unit.chunks for unit in units], chunks_schema)
+    boundaries = _concat([unit.boundaries for unit in units], schemas.BOUNDARIES)
+    documents = _concat(
+        [
+            _without(previous.documents, _ids([*touched, *deletions])),
+            _settled(_only(attempted, renewed)),
+            _stale(_only(attempted, kept), _only(previous.documents, kept)),
+        ],
+        schemas.DOCUMENTS,
+    ).sort_by("doc_id")
+    chunks = _concat([_without(previous.chunks, gone), _only(fresh, renewed)], chunks_schema)
+    index = _index(
+        previous.index,
+        documents,
+        _models(units, kept),
+        set(touched),
+        source_name=source_name,
+        partition_value=partition_value,
+    )
+    rows = BucketRows(
+        documents=documents,
+        chunks=_sorted(chunks, "chunk_index"),
+        boundaries=_sorted(
+            _concat(
+                [_without(previous.boundaries, gone), _only(boundaries, renewed)],
+                schemas.BOUNDARIES,
+            ),
+            "position",
+        ),
+        index=index,
+    )
+    changes = _changes(previous, rows, gone)
+    counts = _counts(attempted, previous.documents, deletions, changes, rows)
+    return Merged(rows=rows, changes=changes, counts=counts)
+
+
+def _ids(values: Any) -> pa.Array:  # noqa: ANN401 - any iterable of strings
+    return pa.array(sorted(set(values)), pa.string())
+
+
+def _only(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+    return table.filter(pc.is_in(table["doc_id"], value_set=doc_ids))
+
+
+def _without(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+    return table.filter(pc.invert(pc.is_in(table["doc_id"], value_set=doc_ids)))
+
+
+def _concat(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    if not tables:
+        return schema.empty_table()
+    return pa.concat_tables([conform(table, schema) for table in tables])
+
+
+def _sorted(table: pa.Table, position: str) -> pa.Table:
+    return table.sort_by([("doc_id", "ascending"), (position, "ascending")])
+
+
+def _kept(previous: pa.Table, attempted: pa.Table) -> pa.Array:
+    """Return the ids of documents that failed now and have published content."""
+    failed = attempted.filter(pc.equal(attempted["status"], "failed"))["doc_id"]
+    published = previous.filter(pc.is_valid(previous["doc_version"]))["doc_id"]
+    return _ids(set(failed.to_pylist()) & set(published.to_pylist()))
+
+
+def _settled(documents: pa.Table) -> pa.Table:
+    """Return rows whose document has no older chunks; without chunks they describe none."""
+    good = pc.is_in(documents["status"], value_set=pa.array(["ok", "partial"]))
+    columns = {name: documents[name] for name in documents.column_names}
+    columns["stale"] = pa.array([False] * documents.num_rows, pa.bool_())
+    columns["n_chunks"] = pc.if_else(good, documents["n_chunks"], pa.scalar(0, pa.int32()))
+    for name in ("doc_version", "text", "blocks", "sentences_ref"):
+        kind = documents.schema.field(name).type
+        columns[name] = _null_unless(good, documents[name], kind)
+    return pa.table(columns)
+
+
+def _null_unless(good: pa.ChunkedArray, column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    if pc.all(good, min_count=0).as_py():
+        return column
+    positions = pa.array(range(len(column)), pa.int64())
+    chosen = pc.if_else(good, positions, pa.scalar(None, pa.int64()))
+    return column.take(chosen).cast(kind)
+
+
+def _stale(attempted: pa.Table, previous: pa.Table) -> pa.Table:
+    """Return the failed attempts' rows, describing the chunks that stay published."""
+    attempted, previous = attempted.sort_by("doc_id"), previous.sort_by("doc_id")
+    columns = {
+        name: (previous if name in _PUBLISHED_COLUMNS else attempted)[name]
+        for name in schemas.DOCUMENTS.names
+    }
+    columns["stale"] = pa.array([True] * attempted.num_rows, pa.bool_())
+    return pa.table(columns)
+
+
+def _models(units: Sequence[UnitRows], kept: pa.Array) -> dict[str, str]:
+    keeps = set(kept.to_pylist())
+    return {
+        mark.doc_id: unit.marker.model
+        for unit in units
+        for mark in unit.marker.documents
+        if mark.doc_id not in keeps
+    }
+
+
+def _index(
+    previous: pa.Table,
+    documents: pa.Table,
+    models: Mapping[str, str],
+    touched: set[str],
+    *,
+    source_name: str | None,
+    partition_value: Callable[[Mapping[str, Any]], str | None],
+) -> pa.Table:
+    """Return one index row per document; those of untouched documents stay as they are."""
+    before = {row["doc_id"]: row for row in previous.to_pylist()}
+    light = documents.drop_columns(["text", "blocks", "furniture"])
+    rows = []
+    for row in light.to_pylist():
+        old = before.get(row["doc_id"])
+        if row["doc_id"] in touched or old is None:
+            row["source_name"] = source_name
+            row["value"] = partition_value(row)
+            row["model"] = models.get(row["doc_id"], old["model"] if old else "")
+        else:
+            row = old  # noqa: PLW2901 - the row that is kept
+        rows.append({name: row[name] for name in schemas.INDEX.names})
+    return pa.Table.from_pylist(rows, schemas.INDEX)
+
+
+def _changes(previous: BucketRows, rows: BucketRows, affected: pa.Array) -> pa.Table:
+    """Return upserts and deletes of the affected documents' chunks, sorted by ids."""
+    old, new = _only(previous.chunks, affected), _only(rows.chunks, affected)
+    old_at = {chunk: i for i, chunk in enumerate(old["chunk_id"].to_pylist())}
+    new_at = {chunk: i for i, chunk in enumerate(new["chunk_id"].to_pylist())}
+    common = sorted(old_at.keys() & new_at.keys())
+    before = old.take(pa.array([old_at[chunk] for chunk in common], pa.int64()))
+    after = new.take(pa.array([new_at[chunk] for chunk in common], pa.int64()))
+    vector = _vector_changed(before, after, _model_changed(previous.index, rows.index, after))
+    changed = vector | _row_changed(before, after)
+    upserts = {chunk: bool(v) for chunk, c, v in zip(common, changed, vector, strict=True) if c}
+    upserts.update(dict.fromkeys(new_at.keys() - old_at.keys(), True))
+    entries = [
+        ("delete", old, old_at[chunk], False) for chunk in old_at.keys() - new_at.keys()
+    ] + [("upsert", new, new_at[chunk], flag) for chunk, flag in upserts.items()]
+    return _change_table(entries)
+
+
+def _change_table(entries: Sequence[tuple[str, pa.Table, int, bool]]) -> pa.Table:
+    """Return the change rows; each entry is (op, chunks it is of, row there, vector_changed)."""
+    columns: dict[int, dict[str, list[Any]]] = {}
+    rows = []
+    for op, table, at, flag in entries:
+        if id(table) not in columns:
+            names = ["chunk_id", "doc_id", "doc_version"]
+            columns[id(table)] = {name: table[name].to_pylist() for name in names}
+        facts = {name: values[at] for name, values in columns[id(table)].items()}
+        rows.append({"op": op, "vector_changed": flag, **facts})
+    rows.sort(key=lambda row: (row["doc_id"], row["chunk_id"]))
+    return pa.Table.from_pylist(rows, schemas.CHANGES)
+
+
+def _model_changed(old: pa.Table, new: pa.Table, chunks: pa.Table) -> NDArray[np.bool_]:
+    before = dict(zip(old["doc_id"].to_pylist(), old["model"].to_pylist(), strict=True))
+    after = dict(zip(new["doc_id"].to_pylist(), new["model"].to_pylist(), strict=True))
+    flags = [before[doc] != after[doc] for doc in chunks["doc_id"].to_pylist()]
+    return np.array(flags, dtype=bool)
+
+
+def _vector_changed(
+    before: pa.Table, after: pa.Table, model_changed: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Tell which vectors a vector store must replace.
+
+    The input hash decides (same chunk id: same text; so the prefix), the model, and
+    the way the vector was made; and as a late vector sees its neighbours too, so do
+    the values themselves.
+    """
+    changed = model_changed.copy()
+    for name in ("prefix", "vectors"):
+        changed |= _differs(before[name], after[name])
+    return changed | _vectors_differ(before["embedding"], after["embedding"])
+
+
+def _vectors_differ(before: pa.ChunkedArray, after: pa.ChunkedArray) -> NDArray[np.bool_]:
+    differ = _differs(pc.is_valid(before), pc.is_valid(after))
+    both = np.asarray(pc.and_(pc.is_valid(before), pc.is_valid(after)), dtype=bool)
+    old, new = (_matrix(column.filter(pa.array(both))) for column in (before, after))
+    norms = np.linalg.norm(old, axis=1) * np.linalg.norm(new, axis=1)
+    cosine = np.einsum("nd,nd->n", old, new) / np.where(norms == 0, 1, norms)
+    same = (1 - cosine <= _COSINE_TOLERANCE) | (old == new).all(axis=1)
+    differ[both] = ~same
+    return differ
+
+
+def _matrix(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    width = column.type.list_size
+    flat = column.combine_chunks().flatten() if len(column) else pa.array([], pa.float32())
+    return np.asarray(flat, dtype=np.float64).reshape(len(column), width)
+
+
+def _row_changed(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
+    changed = np.zeros(before.num_rows, dtype=bool)
+    for name in before.column_names:
+        if name != "embedding":
+            changed |= _differs(before[name], after[name])
+    return changed
+
+
+def _differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if before.equals(after):
+        return np.zeros(len(before), dtype=bool)
+    pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+    return np.array([a != b for a, b in pairs], dtype=bool)
+
+
+def _counts(
+    attempted: pa.Table,
+    previous: pa.Table,
+    deletions: Sequence[str],
+    changes: pa.Table,
+    rows: BucketRows,
+) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for row in attempted.select(["status", "error_kind", "n_tokens", "n_chars"]).to_pylist():
+        counts[f"status.{row['status']}"] += 1
+        if row["error_kind"] is not None:
+            counts[f"error.{row['error_kind']}"] += 1
+        counts["tokens"] += row["n_tokens"]
+        counts["chars"] += row["n_chars"]
+    for op in changes["op"].to_pylist():
+        counts[f"changes.{op}"] += 1
+    counts["changes.vectors"] = sum(changes["vector_changed"].to_pylist())
+    counts["deleted"] = _only(previous, _ids(deletions)).num_rows
+    counts["total.stale"] = sum(rows.documents["stale"].to_pylist())
+    for status in rows.documents["status"].to_pylist():
+        counts[f"total.{status}"] += 1
+    counts["total.chunks"] = rows.chunks.num_rows
+    counts["total.tokens"] = sum(rows.documents["n_tokens"].to_pylist())
+    return dict(counts)

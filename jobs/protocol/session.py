@@ -1,0 +1,425 @@
+"""One run of the protocol, from the lease to the report: everything but the engine.
+
+The order of calls::
+
+    with RunSession.open(store, settings) as session:   # lease taken, dataset settled
+        plan = session.make_plan(items)                 # immutable; finished work adopted
+        run = session.run                               # picklable, for the workers
+        for unit in session.units_to_do(): ...          # session.unit(n) -> PlannedUnit
+            # in a worker: marker = commit_unit(store, run, planned_unit, tables)
+            session.unit_done(marker)
+            for job in session.ready(): ...             # buckets whose units are all committed
+                # in a worker: published = publish_bucket(store, run, job)
+                session.published(published)
+        report = session.finish({...})                  # checks the plain view, ends the lease
+
+After an interruption ``session.remaining()`` gives the jobs that publish what was
+committed; leaving the block without ``finish`` ends the lease as unfinished, and the
+next run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from chunking import schemas
+from chunking.errors import JobError, StoreError
+from jobs import layout
+from jobs.ports import Clock, ObjectStore
+from jobs.protocol import fail_points
+from jobs.protocol.dataset import Dataset, check_settings, read_dataset, settle_dataset
+from jobs.protocol.files import to_parquet
+from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
+from jobs.protocol.partitions import partition_column
+from jobs.protocol.plan import Plan, PlannedUnit, estimate_buckets, plan_run
+from jobs.protocol.publish import BucketJob
+from jobs.protocol.report import make_report
+from jobs.protocol.roll_forward import (
+    Leftover,
+    fence,
+    list_data,
+    mend_changes,
+    read_leftovers,
+    read_versions,
+)
+from jobs.protocol.run import Run, RunSettings
+from jobs.protocol.state import Harvest, read_harvest, read_known
+from jobs.protocol.units import UnitMarker
+from jobs.protocol.versions import BucketVersion
+from jobs.protocol.view import PlainView
+from jobs.records import SourceItem
+
+__all__ = ["RunSession", "preview_plan"]
+
+STORE_WORKERS = 16
+
+
+class RunSession:
+    """A run that holds the lease; use it as a context manager.
+
+    Attributes: ``run_id``; ``resumed``: ids of the unfinished runs before this one;
+    ``n_mended``: plain files that had to be brought forward at the start.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        settings: RunSettings,
+        lease: Lease,
+        *,
+        clock: Clock,
+        workers: int = STORE_WORKERS,
+    ) -> None:
+        self.run_id = lease.run_id
+        self.resumed: list[str] = []
+        self.n_mended = 0
+        self._store = store
+        self._settings = settings
+        self._lease = lease
+        self._clock = clock
+        self._workers = workers
+        self._started = clock.now()
+        self._released = False
+        column = partition_column(settings.partition_by)
+        self._view = PlainView(store=store, column=column, workers=workers)
+        self._dataset: Dataset | None = None
+        self._leftovers: list[Leftover] = []
+        self._versions: dict[int, BucketVersion] = {}
+        self._run: Run | None = None
+        self._plan: Plan | None = None
+        self._board = _Board()
+
+    @classmethod
+    def open(
+        cls,
+        store: ObjectStore,
+        settings: RunSettings,
+        *,
+        clock: Clock | None = None,
+        take_over: bool = False,
+        on_wait: Callable[[str], None] = lambda _: None,
+        heartbeat: bool = True,
+        workers: int = STORE_WORKERS,
+    ) -> Self:
+        """Check DST, take the lease, and roll forward what earlier runs left.
+
+        Raises:
+            DestinationError: DST holds something else, a newer format, another source
+                or facts that cannot change; nothing was written.
+            ConfigError: ``partition_by`` is not allowed, or an unknown fail point is armed.
+            LeaseHeldError: another run is alive; nothing was written.
+        """
+        fail_points.check_fail_point()
+        partition_column(settings.partition_by)
+        _checked_dataset(store, settings)
+        clock = clock or SystemClock()
+        lease = acquire_lease(
+            store,
+            clock=clock,
+            seconds=settings.lease_seconds,
+            take_over=take_over,
+            on_wait=on_wait,
+        )
+        session = cls(store, settings, lease, clock=clock, workers=workers)
+        with ExitStack() as stack:
+            stack.enter_context(session)
+            if heartbeat:
+                lease.start_heartbeat(settings.lease_seconds)
+            session._roll_forward()
+            stack.pop_all()
+        return session
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def run(self) -> Run:
+        """The run's facts for the workers; there is one as soon as there is a plan."""
+        if self._run is None:
+            msg = "there is no plan yet"
+            raise JobError(msg)
+        return self._run
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, once it is made."""
+        if self._plan is None:
+            msg = "there is no plan yet"
+            raise JobError(msg)
+        return self._plan
+
+    def make_plan(
+        self,
+        items: Iterable[SourceItem],
+        *,
+        limit: int | None = None,
+        delete_missing: bool = True,
+        retry_failed: bool = False,
+        shuffle_seed: int | None = None,
+    ) -> Plan:
+        """Write the plan, settle ``dataset.json``, adopt what earlier runs had committed.
+
+        Raises:
+            SourceError: keys are not unique, or too much would be deleted.
+            DestinationError: a bucket would grow above 2 GB.
+        """
+        items = list(items)
+        known = read_known(self._store, self._versions.values(), self._workers)
+        harvest = read_harvest(self._store, self._leftovers, self._workers)
+        n_buckets = _n_buckets(self._dataset, self._settings, items)
+        plan = plan_run(
+            items,
+            known,
+            self._settings,
+            n_buckets=n_buckets,
+            harvest=harvest.documents,
+            limit=limit,
+            delete_missing=delete_missing,
+            retry_failed=retry_failed,
+            shuffle_seed=shuffle_seed,
+        )
+        self._lease.check()
+        dataset = settle_dataset(self._store, self._dataset, self._settings, n_buckets)
+        if dataset.n_buckets != n_buckets:
+            msg = f"{self._store.url} was created by another run meanwhile; run again"
+            raise JobError(msg)
+        facts = dataset.facts()
+        self._run = Run(
+            run_id=self.run_id, settings=self._settings, n_buckets=n_buckets, facts=facts
+        )
+        self._write_plan(plan, facts)
+        self._plan = plan
+        self._board = _Board(plan)
+        self._adopt(plan, harvest)
+        return plan
+
+    def units_to_do(self) -> list[int]:
+        """Return the numbers of the units that are not committed yet, in plan order."""
+        return self._board.open_units()
+
+    def unit(self, number: int) -> PlannedUnit:
+        """Return a unit with its documents."""
+        return self.plan.unit(number)
+
+    def unit_done(self, marker: UnitMarker) -> None:
+        """Take note that a unit is committed."""
+        self._board.unit_done(marker.unit)
+
+    def ready(self) -> list[BucketJob]:
+        """Return the buckets that can be published now; each is returned once."""
+        return [self._job(bucket) for bucket in self._board.take_ready()]
+
+    def remaining(self) -> list[BucketJob]:
+        """Return the unpublished buckets with any finished work: for an interrupted run."""
+        return [self._job(bucket) for bucket in self._board.take_partial()]
+
+    def published(self, version: BucketVersion) -> None:
+        """Take note that a bucket is published."""
+        self._versions[version.bucket] = version
+        self._board.published(version)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What this run has published so far, as in :class:`BucketVersion`."""
+        return self._board.counts
+
+    def check(self) -> None:
+        """Make sure that the lease is still held; ``LeaseLostError`` if not."""
+        self._lease.check()
+
+    def finish(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
+        """Check the plain view, write ``report.json``, end the lease; return the report.
+
+        The run counts as completed if all that it had planned is published.
+        """
+        completed = self._plan is not None and self._board.all_published()
+        self._lease.check()
+        self._settle_view()
+        report = make_report(
+            run=self.run,
+            plan=self.plan,
+            counts=self._board.counts,
+            versions=self._versions.values(),
+            started=_time(self._started),
+            finished=_time(self._clock.now()),
+            completed=completed,
+            extra={"n_mended": self.n_mended, "resumed": self.resumed, **(extra or {})},
+        )
+        data = json.dumps(report, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        self._store.put(layout.report(self.run_id), data.encode())
+        fail_points.hit("finish.report")
+        self._released = True
+        self._lease.release(completed=completed)
+        return report
+
+    def close(self) -> None:
+        """End the lease as unfinished, if ``finish`` has not ended it."""
+        if not self._released:
+            self._released = True
+            # An unreachable store must not hide why the run ends: the lease will expire.
+            with suppress(StoreError):
+                self._lease.release(completed=False)
+
+    def _roll_forward(self) -> None:
+        self._lease.beat()
+        self._dataset = _checked_dataset(self._store, self._settings)
+        self.resumed = run_ids_since_completed(self._store, before=self._lease.epoch)
+        self._leftovers = read_leftovers(self._store, self.resumed)
+        data = list_data(self._store)
+        versions = read_versions(self._store, data, self._workers)
+        self._versions = fence(
+            self._store, self.run_id, versions, self._leftovers, self._workers
+        )
+        self.n_mended = mend_changes(self._store, self._versions, self.resumed)
+        self._view.load()
+        self.n_mended += self._view.mend(self._versions, data, self._lease.check)
+
+    def _settle_view(self) -> None:
+        if self._board.n_published:
+            self._view.mend(self._versions, list_data(self._store), self._lease.check)
+        facts = {**self.run.facts, "run_id": self.run_id}
+        self._view.fill_empty_tables(self.run.chunks_schema, facts)
+        self._view.save()
+
+    def _write_plan(self, plan: Plan, facts: Mapping[str, str]) -> None:
+        data = to_parquet(plan.table, {**facts, "run_id": self.run_id})
+        created = self._store.create(layout.plan(self.run_id), data)
+        fail_points.hit("plan.create")
+        if not created:
+            msg = f"run {self.run_id} has a plan already"
+            raise JobError(msg)
+        self._lease.check()
+
+    def _adopt(self, plan: Plan, harvest: Harvest) -> None:
+        for number, origin in plan.adopted.items():
+            marker = harvest.adopted(origin, plan.unit(number), self.run)
+            self._store.create(marker.key, marker.to_bytes())
+            fail_points.hit("adopt.marker")
+            self._board.unit_done(number)
+
+    def _job(self, bucket: int) -> BucketJob:
+        last = self._versions.get(bucket)
+        return BucketJob(
+            bucket=bucket,
+            base=last.version if last else 0,
+            units=self._board.done_units(bucket),
+            deletions=self.plan.deletions.get(bucket, ()),
+        )
+
+
+class _Board:
+    """Which units are committed and which buckets are published."""
+
+    def __init__(self, plan: Plan | None = None) -> None:
+        self.counts: Counter[str] = Counter()
+        self.n_published = 0
+        self._open: dict[int, set[int]] = {}
+        self._done: dict[int, set[int]] = {}
+        self._bucket_of: tuple[int, ...] = plan.buckets if plan else ()
+        self._unpublished: set[int] = set(plan.deletions) if plan else set()
+        self._handed_out: set[int] = set()
+        self._deletions = frozenset(self._unpublished)
+        for unit, bucket in enumerate(self._bucket_of):
+            self._open.setdefault(bucket, set()).add(unit)
+            self._unpublished.add(bucket)
+
+    def open_units(self) -> list[int]:
+        return sorted(unit for units in self._open.values() for unit in units)
+
+    def unit_done(self, unit: int) -> None:
+        bucket = self._bucket_of[unit]
+        self._open[bucket].discard(unit)
+        self._done.setdefault(bucket, set()).add(unit)
+
+    def done_units(self, bucket: int) -> tuple[int, ...]:
+        return tuple(sorted(self._done.get(bucket, ())))
+
+    def take_ready(self) -> list[int]:
+        waiting = self._unpublished - self._handed_out
+        return self._take(bucket for bucket in waiting if not self._open.get(bucket))
+
+    def take_partial(self) -> list[int]:
+        waiting = self._unpublished - self._handed_out
+        return self._take(b for b in waiting if self._done.get(b) or b in self._deletions)
+
+    def published(self, version: BucketVersion) -> None:
+        if version.bucket in self._unpublished and not self._open.get(version.bucket):
+            self._unpublished.discard(version.bucket)
+        self.n_published += 1
+        self.counts.update(version.counts)
+
+    def all_published(self) -> bool:
+        return not self._unpublished
+
+    def _take(self, buckets: Iterable[int]) -> list[int]:
+        taken = sorted(buckets)
+        self._handed_out.update(taken)
+        return taken
+
+
+def preview_plan(
+    store: ObjectStore,
+    settings: RunSettings,
+    items: Iterable[SourceItem],
+    *,
+    limit: int | None = None,
+    delete_missing: bool = True,
+    retry_failed: bool = False,
+    workers: int = STORE_WORKERS,
+) -> Plan:
+    """Return the plan that a run would make now; nothing is written and no lease taken.
+
+    Raises what :meth:`RunSession.open` and :meth:`RunSession.make_plan` raise.
+    """
+    partition_column(settings.partition_by)
+    dataset = _checked_dataset(store, settings)
+    items = list(items)
+    versions = read_versions(store, list_data(store), workers)
+    leftovers = read_leftovers(store, run_ids_since_completed(store, before=MAX_EPOCH))
+    harvest = read_harvest(store, leftovers, workers)
+    return plan_run(
+        items,
+        read_known(store, versions.values(), workers),
+        settings,
+        n_buckets=_n_buckets(dataset, settings, items),
+        harvest=harvest.documents,
+        limit=limit,
+        delete_missing=delete_missing,
+        retry_failed=retry_failed,
+    )
+
+
+MAX_EPOCH = 10**8
+
+
+def _checked_dataset(store: ObjectStore, settings: RunSettings) -> Dataset | None:
+    dataset = read_dataset(store)
+    if dataset is not None:
+        check_settings(store.url, dataset, settings)
+    return dataset
+
+
+def _n_buckets(
+    dataset: Dataset | None, settings: RunSettings, items: Iterable[SourceItem]
+) -> int:
+    if dataset is not None:
+        return dataset.n_buckets
+    return settings.n_buckets or estimate_buckets((item.size for item in items), settings)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

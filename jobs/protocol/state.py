@@ -1,0 +1,88 @@
+"""What a run plans from: the published documents, and what dead runs had committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from sys import intern
+
+from chunking import schemas
+from jobs.ports import ObjectStore
+from jobs.protocol.files import DataFile, new_attempt, read_table
+from jobs.protocol.parallel import map_parallel
+from jobs.protocol.plan import KnownDocument, PlannedUnit
+from jobs.protocol.roll_forward import Leftover, read_unit_markers
+from jobs.protocol.run import Run
+from jobs.protocol.units import UnitMarker
+from jobs.protocol.versions import BucketVersion
+
+__all__ = ["Harvest", "read_harvest", "read_known"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """Committed but unpublished units of unfinished runs, and their documents by id."""
+
+    documents: Mapping[str, KnownDocument]
+    markers: Mapping[tuple[str, int], UnitMarker]
+
+    def adopted(self, origin: tuple[str, int], unit: PlannedUnit, run: Run) -> UnitMarker:
+        """Return the marker that makes ``origin``'s rows of the unit's documents this run's."""
+        marker = self.markers[origin]
+        wanted = {document.doc_id for document in unit.documents}
+        return replace(
+            marker,
+            run_id=run.run_id,
+            unit=unit.unit,
+            attempt=new_attempt(),
+            documents=tuple(mark for mark in marker.documents if mark.doc_id in wanted),
+        )
+
+
+def read_known(
+    store: ObjectStore, versions: Iterable[BucketVersion], workers: int
+) -> dict[str, KnownDocument]:
+    """Return every published document by id: one request per bucket."""
+    files = [version.index for version in versions if version.index is not None]
+    known: dict[str, KnownDocument] = {}
+    for rows in map_parallel(lambda file: _known(store, file), files, workers):
+        known.update((row.doc_id, row) for row in rows)
+    return known
+
+
+def read_harvest(store: ObjectStore, leftovers: Iterable[Leftover], workers: int) -> Harvest:
+    """Return what unfinished runs, oldest first, had committed in units.
+
+    Where two of them hold the same document, the later one counts. Rows that were
+    published since do no harm: their documents are known, and need no work.
+    """
+    documents: dict[str, KnownDocument] = {}
+    markers: dict[tuple[str, int], UnitMarker] = {}
+    for leftover in leftovers:
+        for marker in read_unit_markers(store, leftover.run_id, workers):
+            markers[marker.run_id, marker.unit] = marker
+            documents.update((row.doc_id, row) for row in _marked(marker))
+    return Harvest(documents=documents, markers=markers)
+
+
+def _known(store: ObjectStore, file: DataFile) -> list[KnownDocument]:
+    names = [name for name in schemas.INDEX.names if name not in ("value", "model")]
+    rows = read_table(store, file).select(names).to_pylist()
+    for row in rows:
+        row["fingerprint"] = intern(row["fingerprint"])
+        row["status"] = intern(row["status"])
+    return [KnownDocument(**row) for row in rows]
+
+
+def _marked(marker: UnitMarker) -> Iterator[KnownDocument]:
+    for mark in marker.documents:
+        yield KnownDocument(
+            doc_id=mark.doc_id,
+            source_key="",
+            etag=mark.etag,
+            fingerprint=marker.fingerprint,
+            status=mark.status,
+            retryable=mark.retryable,
+            attempts=mark.attempts,
+            adoptable=(marker.run_id, marker.unit),
+        )

@@ -1,0 +1,199 @@
+"""Units: a worker's result becomes real when its marker is created, and not before.
+
+Data goes to keys unique to the attempt; then the marker, created if absent, names
+keys and hashes. Whoever comes second finds the marker there and has changed nothing.
+A marker may name the data of an earlier run's unit: that is how a run adopts what a
+dead predecessor had finished.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from chunking import schemas
+from chunking.errors import AlignmentError
+from jobs import layout
+from jobs.ports import ObjectStore
+from jobs.protocol import fail_points
+from jobs.protocol.files import DataFile, conform, new_attempt, read_table, write_table
+from jobs.protocol.plan import PlannedUnit
+from jobs.protocol.run import Run
+from jobs.records import UnitTables
+
+__all__ = ["DocumentMark", "UnitMarker", "UnitRows", "commit_unit", "read_marker", "read_unit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentMark:
+    """What a later run must know of one document's attempt before it reads any row."""
+
+    doc_id: str
+    etag: str | None
+    status: str
+    error_kind: str | None
+    retryable: bool
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitMarker:
+    """The object whose creation commits a unit.
+
+    Only the rows of ``documents`` count: an adopting run may take over fewer
+    documents than the files hold. ``model``: identity of the model that was used.
+    ``n_chunks`` counts all rows of the chunk file.
+    """
+
+    run_id: str
+    unit: int
+    bucket: int
+    attempt: str
+    fingerprint: str
+    model: str
+    documents: tuple[DocumentMark, ...]
+    files: tuple[DataFile, ...]
+
+    @property
+    def key(self) -> str:
+        """Key whose creation commits the unit."""
+        return layout.unit_marker(self.run_id, self.unit)
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of the unit."""
+        return self.file("chunks").rows
+
+    def file(self, table: str) -> DataFile:
+        """Return the unit's file of one table."""
+        return next(file for file in self.files if file.table == table)
+
+    def to_bytes(self) -> bytes:
+        """Return the JSON object that is created."""
+        return json.dumps(asdict(self), sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> UnitMarker:
+        """Return the marker that :meth:`to_bytes` wrote."""
+        body = json.loads(data)
+        body["documents"] = tuple(DocumentMark(**mark) for mark in body["documents"])
+        body["files"] = tuple(DataFile(**file) for file in body["files"])
+        return cls(**body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitRows:
+    """The rows of a committed unit that count."""
+
+    marker: UnitMarker
+    documents: pa.Table
+    chunks: pa.Table
+    boundaries: pa.Table
+
+
+def commit_unit(
+    store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTables
+) -> UnitMarker:
+    """Write a unit's result and commit it; return the marker that counts.
+
+    That is this attempt's, or that of an earlier attempt at the same unit, in which
+    case nothing of this one is ever read.
+
+    Raises:
+        AlignmentError: the rows are not those of the planned documents.
+    """
+    attempt = new_attempt()
+    _check(unit, tables)
+    files = _write(store, run, unit, attempt, tables)
+    marker = UnitMarker(
+        run_id=run.run_id,
+        unit=unit.unit,
+        bucket=unit.bucket,
+        attempt=attempt,
+        fingerprint=run.settings.fingerprint,
+        model=run.settings.model_id,
+        documents=_marks(tables.documents),
+        files=tuple(files),
+    )
+    won = store.create(marker.key, marker.to_bytes())
+    fail_points.hit("unit.marker")
+    return marker if won else read_marker(store, run.run_id, unit.unit)
+
+
+def read_marker(store: ObjectStore, run_id: str, unit: int) -> UnitMarker:
+    """Return the marker of a committed unit; ``ObjectNotFoundError`` if there is none."""
+    return UnitMarker.from_bytes(store.get(layout.unit_marker(run_id, unit)))
+
+
+def read_unit(store: ObjectStore, marker: UnitMarker) -> UnitRows:
+    """Return the rows of a committed unit, hashes verified, only those that count."""
+    wanted = pa.array([mark.doc_id for mark in marker.documents], pa.string())
+    documents, chunks, boundaries = (
+        _only(read_table(store, marker.file(name)), wanted)
+        for name in ("documents", "chunks", "boundaries")
+    )
+    return UnitRows(marker=marker, documents=documents, chunks=chunks, boundaries=boundaries)
+
+
+def _only(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+    return table.filter(pc.is_in(table["doc_id"], value_set=doc_ids))
+
+
+def _write(
+    store: ObjectStore, run: Run, unit: PlannedUnit, attempt: str, tables: UnitTables
+) -> Iterable[DataFile]:
+    facts = {**run.facts, "run_id": run.run_id, "unit": str(unit.unit), "attempt": attempt}
+    documents = tables.documents
+    if tables.sentences is not None:
+        key = layout.sentences(run.run_id, unit.unit, attempt)
+        documents = _refer(documents, tables.sentences, key)
+        yield write_table(store, key, tables.sentences, name="sentences", facts=facts)
+        fail_points.hit("unit.sentences")
+    for name, table, schema in (
+        ("documents", documents, schemas.DOCUMENTS),
+        ("chunks", tables.chunks, run.chunks_schema),
+        ("boundaries", tables.boundaries, schemas.BOUNDARIES),
+    ):
+        key = layout.unit_data(run.run_id, unit.unit, attempt, name)
+        yield write_table(store, key, conform(table, schema), name=name, facts=facts)
+        fail_points.hit(f"unit.{name}")
+
+
+def _refer(documents: pa.Table, sentences: pa.Table, key: str) -> pa.Table:
+    """Name the sentence file in the rows of the documents that have sentences in it."""
+    kept = pc.is_in(documents["doc_id"], value_set=pc.unique(sentences["doc_id"]))
+    refs = pc.if_else(kept, pa.scalar(key, pa.string()), pa.scalar(None, pa.string()))
+    position = documents.schema.get_field_index("sentences_ref")
+    return documents.set_column(position, schemas.DOCUMENTS.field("sentences_ref"), refs)
+
+
+def _marks(documents: pa.Table) -> tuple[DocumentMark, ...]:
+    names = ["doc_id", "etag", "status", "error_kind", "retryable", "attempts"]
+    return tuple(DocumentMark(**row) for row in documents.select(names).to_pylist())
+
+
+def _check(unit: PlannedUnit, tables: UnitTables) -> None:
+    planned = sorted(document.doc_id for document in unit.documents)
+    given = sorted(tables.documents["doc_id"].to_pylist())
+    if planned != given:
+        msg = f"unit {unit.unit} gave rows of {len(given)} documents, planned were {len(planned)}"
+        raise AlignmentError(msg)
+    counts = dict(zip(*_count(tables.chunks), strict=True))
+    for row in tables.documents.select(["doc_id", "status", "n_chunks"]).to_pylist():
+        n_chunks = counts.pop(row["doc_id"], 0)
+        expected = row["n_chunks"] if row["status"] in ("ok", "partial") else 0
+        if n_chunks != expected:
+            msg = f"document {row['doc_id']} has {n_chunks} chunks, its row says {expected}"
+            raise AlignmentError(msg)
+    if counts:
+        msg = f"unit {unit.unit} gave chunks of documents that it does not hold: {sorted(counts)}"
+        raise AlignmentError(msg)
+
+
+def _count(chunks: pa.Table) -> tuple[Sequence[str], Sequence[int]]:
+    counted = chunks.group_by("doc_id").aggregate([("doc_id", "count")])
+    return counted["doc_id"].to_pylist(), counted["doc_id_count"].to_pylist()

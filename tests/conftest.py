@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.servers"]
+
 _SOCKET_ROOM = 30  # Ray's socket names below its folder leave this much of the 107 bytes
 
 

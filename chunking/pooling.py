@@ -25,7 +25,7 @@ TokenRange = tuple[int, int]
 
 
 def unit_means(
-    vectors_TD: NDArray[np.floating],  # noqa: N803
+    vectors_TD: NDArray[np.floating],
     window: TokenWindow,
     units: Sequence[Sentence],
 ) -> NDArray[np.float32]:
@@ -38,7 +38,7 @@ def unit_means(
 
 
 def range_means(
-    vectors_TD: NDArray[np.floating],  # noqa: N803
+    vectors_TD: NDArray[np.floating],
     window: TokenWindow,
     ranges: Sequence[TokenRange],
 ) -> NDArray[np.float32]:
@@ -51,7 +51,7 @@ def range_means(
     if len(vectors_TD) != window.end - window.start:
         msg = f"{len(vectors_TD)} vectors for the {window.end - window.start} tokens of a window"
         raise AlignmentError(msg)
-    means_RD = np.empty((len(ranges), vectors_TD.shape[1]), np.float32)  # noqa: N806
+    means_RD = np.empty((len(ranges), vectors_TD.shape[1]), np.float32)
     for row, (start, end) in enumerate(ranges):
         if not window.start <= start < end <= window.end:
             msg = f"tokens [{start}, {end}) do not lie in [{window.start}, {window.end})"
@@ -79,7 +79,7 @@ def cut_ranges(chunks: Sequence[Chunk], units: Sequence[Sentence]) -> dict[Token
 def chunk_vectors(
     chunks: Sequence[Chunk],
     units: Sequence[Sentence],
-    vectors_UD: NDArray[np.floating],  # noqa: N803
+    vectors_UD: NDArray[np.floating],
     parts: Mapping[TokenRange, NDArray[np.floating]],
 ) -> NDArray[np.float64]:
     """Return the un-normalised vector of each chunk (C x D).
@@ -89,7 +89,7 @@ def chunk_vectors(
     tokens gets zeros.
     """
     starts = _starts(units)
-    pooled_CD = np.zeros((len(chunks), vectors_UD.shape[1]), np.float64)  # noqa: N806
+    pooled_CD = np.zeros((len(chunks), vectors_UD.shape[1]), np.float64)
     for row, chunk in enumerate(chunks):
         total = 0
         for unit, start, end in _parts(chunk, units, starts):
@@ -101,7 +101,7 @@ def chunk_vectors(
     return pooled_CD
 
 
-def normalized(vectors_nD: NDArray[np.floating]) -> NDArray[np.float32]:  # noqa: N803
+def normalized(vectors_nD: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return the rows scaled to unit length; a row of zeros stays as it is."""
     exact = vectors_nD.astype(np.float64)
     norms = np.linalg.norm(exact, axis=1, keepdims=True)

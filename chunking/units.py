@@ -8,6 +8,7 @@ Shapes: N tokens, P pieces (spans of units before their tokens are known).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -28,6 +29,8 @@ _WHOLE = frozenset({"title", "heading", "list_item", "formula"})
 
 _LAST_BLANK = 0x3000
 _BLANK = np.array([chr(code).isspace() for code in range(_LAST_BLANK + 1)] + [False])
+
+_VISIBLE_LINE = re.compile(r"\S[^\n]*")
 
 Piece = tuple[int, int, int]
 """Start and end of a span of text, and the index of its block."""
@@ -83,7 +86,9 @@ def _check(document: Document, tokens: Tokens) -> None:
         raise AlignmentError(msg)
     if not n:
         return
-    ordered = bool(np.all(np.diff(tokens.starts) >= 0)) and bool(np.all(tokens.ends >= tokens.starts))
+    ordered = bool(np.all(np.diff(tokens.starts) >= 0)) and bool(
+        np.all(tokens.ends >= tokens.starts)
+    )
     if not ordered or tokens.starts[0] < 0 or int(tokens.ends.max()) > len(document.text):
         msg = "the tokens' offsets are not in order, or not within the text"
         raise AlignmentError(msg)
@@ -107,13 +112,7 @@ def _pieces(document: Document, block: Block) -> Iterator[Piece]:
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    spans = []
-    while start < end:
-        found = text.find("\n", start, end)
-        stop = end if found < 0 else found + 1
-        spans.append((start, stop))
-        start = stop
-    return spans
+    return [match.span() for match in _VISIBLE_LINE.finditer(text, start, end)]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -170,7 +169,7 @@ def _with_tokens(pieces: list[Piece], first_P: list[int]) -> Iterator[tuple[Piec
 class _Cutter:
     """Cuts pieces above the limit into spans of about equal numbers of tokens."""
 
-    def __init__(self, text: str, tokens: Tokens, anchors_N: NDArray[np.int64]) -> None:  # noqa: N803
+    def __init__(self, text: str, tokens: Tokens, anchors_N: NDArray[np.int64]) -> None:
         self._text = text
         self._anchors = anchors_N
         before = np.maximum.accumulate(np.append(0, tokens.ends[:-1].astype(np.int64)))

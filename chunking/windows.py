@@ -158,8 +158,7 @@ def _divide(
         share = -(-rest // -(-rest // capacity))
         low = int(np.searchsorted(edges, edges[start] + share // 2, side="left"))
         high = int(np.searchsorted(edges, edges[start] + capacity, side="right")) - 1
-        cuts = np.arange(max(min(low, high), start + 1), max(high, start + 1) + 1)
-        cuts = cuts[cuts < last]
+        cuts = np.arange(max(min(low, high), start + 1), high + 1)
         cost = np.abs(edges[cuts] - edges[start] - share)
         # A block's start may lie an eighth of a window off the even share.
         cost = cost + np.where(strengths[cuts] >> _HASH_BITS >= 1, 0, capacity // 8)

@@ -8,7 +8,7 @@ parsing them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from chunking import schemas
 from chunking.model import Block, BlockKind, Box
 
-__all__ = ["BLOCK_WITH_BOXES", "boxes_array", "blocks_array", "blocks_from", "list_array"]
+__all__ = ["BLOCK_WITH_BOXES", "blocks_array", "blocks_from", "boxes_array", "list_array"]
 
 _BOXES = pa.list_(pa.field("item", schemas.BOX, nullable=False))
 
@@ -28,7 +28,7 @@ BLOCK_WITH_BOXES = pa.struct([*schemas.BLOCK, pa.field("boxes", _BOXES, nullable
 
 def blocks_array(
     documents: Sequence[Sequence[Block] | None], *, boxes: bool = False
-) -> pa.ListArray:
+) -> pa.ListArray[Any]:
     """Return one list of blocks per document, null where it has none (failed, skipped).
 
     The item type is :data:`chunking.schemas.BLOCK`, or :data:`BLOCK_WITH_BOXES`.
@@ -40,7 +40,7 @@ def blocks_array(
     return list_array([None if blocks is None else len(blocks) for blocks in documents], values)
 
 
-def _column(field: pa.Field, blocks: Sequence[Block]) -> pa.Array:
+def _column(field: pa.Field[Any], blocks: Sequence[Block]) -> pa.Array[Any]:
     if field.name == "row_starts":
         return list_array(
             [len(block.row_starts) for block in blocks],
@@ -48,10 +48,11 @@ def _column(field: pa.Field, blocks: Sequence[Block]) -> pa.Array:
         )
     if field.name == "boxes":
         return boxes_array([block.boxes for block in blocks])
-    return pa.array([getattr(block, field.name) for block in blocks], field.type)
+    values: pa.Array[Any] = pa.array([getattr(block, field.name) for block in blocks], field.type)
+    return values
 
 
-def boxes_array(boxes: Sequence[Sequence[Box]]) -> pa.ListArray:
+def boxes_array(boxes: Sequence[Sequence[Box]]) -> pa.ListArray[Any]:
     """Return one list of boxes per item, of type :data:`chunking.schemas.BOX`."""
     flat = list(chain.from_iterable(boxes))
     arrays = [pa.array([getattr(box, f.name) for box in flat], f.type) for f in schemas.BOX]
@@ -59,26 +60,29 @@ def boxes_array(boxes: Sequence[Sequence[Box]]) -> pa.ListArray:
     return list_array([len(item) for item in boxes], values)
 
 
-def list_array(lengths: Sequence[int | None], values: pa.Array) -> pa.ListArray:
+def list_array(lengths: Sequence[int | None], values: pa.Array[Any]) -> pa.ListArray[Any]:
     """Return a list array over ``values``: ``lengths`` items each, null where None."""
     counts = [length or 0 for length in lengths]
     offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int32)
     item = pa.field("item", values.type, nullable=False)
-    missing = pa.array([length is None for length in lengths], pa.bool_())
-    return pa.ListArray.from_arrays(
-        pa.array(offsets), values, type=pa.list_(item), mask=missing if missing.true_count else None
+    missing = np.array([length is None for length in lengths], bool)
+    lists: pa.ListArray[Any] = pa.ListArray.from_arrays(
+        cast("pa.Int32Array", pa.array(offsets)),
+        values,
+        type=pa.list_(item),
+        mask=pa.array(missing) if missing.any() else None,
     )
+    return lists
 
 
-def blocks_from(column: pa.Array | pa.ChunkedArray) -> Iterator[tuple[Block, ...] | None]:
+def blocks_from(column: pa.ChunkedArray[Any]) -> Iterator[tuple[Block, ...] | None]:
     """Yield each document's blocks from a column of lists, boxes where it has them."""
-    chunks: Iterable[pa.Array] = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    for array in chunks:
-        yield from _blocks_of(array)
+    for array in column.chunks:
+        yield from _blocks_of(cast("pa.ListArray[Any]", array))
 
 
-def _blocks_of(array: pa.ListArray) -> Iterator[tuple[Block, ...] | None]:
-    values = array.flatten()
+def _blocks_of(array: pa.ListArray[Any]) -> Iterator[tuple[Block, ...] | None]:
+    values = cast("pa.StructArray", array.flatten())
     names = [field.name for field in values.type]
     columns = dict(zip(names, (part.to_pylist() for part in values.flatten()), strict=True))
     blocks = [_block(columns, i) for i in range(len(values))]

@@ -134,8 +134,8 @@ class ModelConfig(_Section):
     """Put before each window or chunk; counted, never pooled."""
     max_seq_length: PositiveInt | None = None
     """Window in tokens; the length the model was trained at if not given."""
-    window_overlap: Annotated[int, Field(ge=0)] = 32
-    """Tokens of context shared by neighbouring windows, on each side."""
+    window_overlap: Annotated[int, Field(ge=0)] = 24
+    """Most tokens of context that a window reads on each side of what it owns."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Number type of the model pass; identical cuts are claimed for float32 on a CPU."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -174,6 +174,8 @@ class ResourcesConfig(_Section):
     """Documents of one unit at most."""
     unit_bytes: PositiveInt = 64 * 2**20
     """Input bytes of one unit at most, unless one document alone is larger."""
+    shuffle_seed: int | None = None
+    """Work through the plan in another order, which must change nothing of the result."""
     tmp_dir: str | None = None
     """Folder for temporary files on every node."""
 
@@ -183,6 +185,8 @@ class LimitsConfig(_Section):
 
     max_failed: str = "5%"
     """Error budget: a number of failed documents, or a percentage."""
+    max_deleted: str = "50%"
+    """Documents that one run may delete: a number, or a percentage; a guard against broken listings."""
     document_seconds: PositiveFloat = 120.0
     """Wall time to parse one document."""
     document_memory_mb: PositiveInt = 2048
@@ -213,7 +217,8 @@ class Config(_Section):
     @model_validator(mode="after")
     def _check(self) -> Config:
         self.chunking.settings()
-        parse_budget(self.limits.max_failed, n_documents=0)
+        parse_budget("limits.max_failed", self.limits.max_failed, n_documents=0)
+        parse_budget("limits.max_deleted", self.limits.max_deleted, n_documents=0)
         if self.parser.pdf == "standard" and not self.parser.artifacts_path:
             msg = "parser.pdf is standard, which needs docling's weights in parser.artifacts_path"
             raise ConfigError(msg)

@@ -176,7 +176,7 @@ class Embedder(Protocol):
 
     @property
     def supports_late(self) -> bool:
-        """Whether token vectors can be pooled: the model takes their mean, and its head is linear."""
+        """Whether token vectors can be pooled: the model takes their mean, its head is linear."""
         ...
 
     def tokenize(self, text: str) -> Tokens:

@@ -68,40 +68,36 @@ class PlanRow:
         ]
 
 
-_READ = pa.schema(
-    [
-        pa.field("read.doc_version", pa.string()),
-        pa.field("read.etag", pa.string()),
-        pa.field("read.size_bytes", pa.int64(), nullable=False),
-        pa.field("read.error_stage", pa.string()),
-    ]
+def _schema(*fields: pa.Field[Any]) -> pa.Schema:
+    return pa.schema(fields)
+
+
+_READ = _schema(
+    pa.field("read.doc_version", pa.string()),
+    pa.field("read.etag", pa.string()),
+    pa.field("read.size_bytes", pa.int64(), nullable=False),
+    pa.field("read.error_stage", pa.string()),
 )
 _STRINGS = pa.list_(pa.field("item", pa.string(), nullable=False))
-_OUTCOME = pa.schema(
-    [
-        pa.field("outcome.status", pa.string(), nullable=False),
-        pa.field("outcome.format", pa.string(), nullable=False),
-        pa.field("outcome.parser", pa.string(), nullable=False),
-        pa.field("outcome.error_kind", pa.string()),
-        pa.field("outcome.error_message", pa.string()),
-        pa.field("outcome.retryable", pa.bool_(), nullable=False),
-        pa.field("outcome.warnings", _STRINGS, nullable=False),
-        pa.field("outcome.seconds", pa.float64(), nullable=False),
-    ]
+_OUTCOME = _schema(
+    pa.field("outcome.status", pa.string(), nullable=False),
+    pa.field("outcome.format", pa.string(), nullable=False),
+    pa.field("outcome.parser", pa.string(), nullable=False),
+    pa.field("outcome.error_kind", pa.string()),
+    pa.field("outcome.error_message", pa.string()),
+    pa.field("outcome.retryable", pa.bool_(), nullable=False),
+    pa.field("outcome.warnings", _STRINGS, nullable=False),
+    pa.field("outcome.seconds", pa.float64(), nullable=False),
 )
-_DOCUMENT = pa.schema(
-    [
-        pa.field("document.text", pa.large_string()),  # null: the document was not parsed
-        pa.field("document.title", pa.string()),
-        pa.field("document.language", pa.string()),
-        pa.field("document.n_pages", pa.int32()),
-        pa.field("document.furniture", _STRINGS),
-        pa.field("document.metadata", pa.map_(pa.string(), pa.string())),
-    ]
+_DOCUMENT = _schema(
+    pa.field("document.text", pa.large_string()),  # null: the document was not parsed
+    pa.field("document.title", pa.string()),
+    pa.field("document.language", pa.string()),
+    pa.field("document.n_pages", pa.int32()),
+    pa.field("document.furniture", _STRINGS),
+    pa.field("document.metadata", pa.map_(pa.string(), pa.string())),
 )
-_BLOCKS = pa.field(
-    "document.blocks", pa.list_(pa.field("item", BLOCK_WITH_BOXES, nullable=False))
-)
+_BLOCKS = pa.field("document.blocks", pa.list_(pa.field("item", BLOCK_WITH_BOXES, nullable=False)))
 PARSED = pa.schema([*schemas.PLAN, *_READ, *_OUTCOME, *_DOCUMENT, _BLOCKS])
 """How parsed documents travel from the parsing to the embedding stage."""
 
@@ -161,7 +157,7 @@ class UnitTables:
     sentences: pa.Table | None
 
 
-def _columns(schema: pa.Schema, items: Sequence[object | None]) -> Iterable[pa.Array]:
+def _columns(schema: pa.Schema, items: Sequence[object | None]) -> Iterable[pa.Array[Any]]:
     """Yield one array per field, from the attribute of that name; null where there is no item."""
     for column in schema:
         name = column.name.rpartition(".")[2]

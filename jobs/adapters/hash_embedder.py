@@ -104,10 +104,9 @@ class HashEmbedder:
 
     def _hashed(self, ids: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Return values in [-1, 1) from a mix of token id and dimension (Steele's SplitMix64)."""
-        state = ids[:, None].astype(np.uint64) << np.uint64(20)
-        state = (state + np.arange(1, self.dimension + 1, dtype=np.uint64)) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
+        dimensions = np.arange(1, self.dimension + 1, dtype=np.uint64)
+        state: NDArray[np.uint64] = (ids[:, None].astype(np.uint64) << np.uint64(20)) + dimensions
+        state = state * np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state ^= state >> np.uint64(31)

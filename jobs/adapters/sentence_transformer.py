@@ -13,7 +13,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ from jobs.ports import ModelFacts
 __all__ = ["SentenceTransformerEmbedder", "batches"]
 
 _PADDING = 16
-"""Padded lengths are multiples of this: few enough to fill batches, close enough to waste little."""
+"""Padded lengths are multiples of this: few, so that batches fill; close, to waste little."""
 
 _LONG = 1_000_000
 _LOAD_ERRORS = (
@@ -85,14 +85,20 @@ class SentenceTransformerEmbedder:
         self._path = path
         self._device = model.device
         self._transformer = _transformer(model, config.name)
-        self._tokenizer = FastTokenizer(self._transformer.tokenizer, config.passage_prompt)
+        tokenizer = self._transformer.tokenizer
+        if tokenizer is None:
+            msg = f"{config.name!r} has no tokenizer"
+            raise ModelError(msg)
+        self._tokenizer = FastTokenizer(tokenizer, config.passage_prompt)
         self._longest = _window(model, self._transformer, config)
         self._late_head, self._no_late = _late_head(list(model.children())[1:])
-        self._pad = int(self._transformer.tokenizer.pad_token_id or 0)
+        self._pad = int(tokenizer.pad_token_id or 0)
         self._check_window()
 
     @classmethod
-    def load(cls, config: ModelConfig, *, threads: int | None = None) -> SentenceTransformerEmbedder:
+    def load(
+        cls, config: ModelConfig, *, threads: int | None = None
+    ) -> SentenceTransformerEmbedder:
         """Load the configured model onto its device; ``threads`` bounds torch on the CPU.
 
         Raises:
@@ -101,8 +107,8 @@ class SentenceTransformerEmbedder:
         path = locate(config.name, config.revision)
         if threads is not None:
             torch.set_num_threads(threads)
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
+        transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+        transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             model = SentenceTransformer(
                 str(path),
@@ -184,8 +190,8 @@ class SentenceTransformerEmbedder:
         first = len(self._tokenizer.head)
         for padded, indices in self._batches(lengths):
             inputs = [self.window_input(windows[index]) for index in indices]
-            vectors_BLD = self._token_vectors(inputs, padded)  # noqa: N806
-            for index, vectors_LD in zip(indices, vectors_BLD, strict=True):  # noqa: N806
+            vectors_BLD = self._token_vectors(inputs, padded)
+            for index, vectors_LD in zip(indices, vectors_BLD, strict=True):
                 yield index, vectors_LD[first : first + len(windows[index])]
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -201,11 +207,11 @@ class SentenceTransformerEmbedder:
                 owners.append(owner)
                 weights.append(weight)
                 inputs.append(part)
-        parts_PD = np.zeros((len(inputs), self.dimension), np.float64)  # noqa: N806
+        parts_PD = np.zeros((len(inputs), self.dimension), np.float64)
         for padded, indices in self._batches([len(part) for part in inputs]):
             parts_PD[indices] = self._sentence_vectors([inputs[i] for i in indices], padded)
         totals = np.bincount(owners, weights=weights, minlength=len(texts))
-        vectors_nD = np.zeros((len(texts), self.dimension), np.float64)  # noqa: N806
+        vectors_nD = np.zeros((len(texts), self.dimension), np.float64)
         for row, owner in enumerate(owners):
             vectors_nD[owner] += parts_PD[row] * (weights[row] / totals[owner])
         return normalized(vectors_nD) if self.normalize else vectors_nD.astype(np.float32)
@@ -280,10 +286,10 @@ def _to_numpy(vectors: torch.Tensor) -> NDArray[np.float32]:
 
 def _transformer(model: SentenceTransformer, name: str) -> Transformer:
     first = next(iter(model.children()))
-    if not isinstance(first, Transformer) or first.tokenizer is None:
-        msg = f"{name!r} is no transformer with a tokenizer ({type(first).__name__})"
+    if not isinstance(first, Transformer):
+        msg = f"{name!r} is no transformer, but {type(first).__name__}"
         raise ModelError(msg)
-    return first
+    return cast("Transformer", first)
 
 
 def _window(model: SentenceTransformer, transformer: Transformer, config: ModelConfig) -> int:
@@ -325,7 +331,10 @@ def _late_head(modules: Sequence[torch.nn.Module]) -> tuple[list[torch.nn.Module
             continue
         elif isinstance(module, Dense):
             if pooled and not isinstance(module.activation_function, torch.nn.Identity):
-                return [], f"its head has the activation {type(module.activation_function).__name__}"
+                return (
+                    [],
+                    f"its head has the activation {type(module.activation_function).__name__}",
+                )
         elif not isinstance(module, Dropout):
             return [], f"its module {type(module).__name__} is not linear"
         if normalised:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from chunking import pooling, schemas
 from chunking.chunker import chunk_document
 from chunking.distances import distances
-from chunking.errors import DocumentError, JobError, ModelError, UsageError
+from chunking.errors import DocumentError, ErrorKind, JobError, ModelError, UsageError
 from chunking.ids import window_hash
 from chunking.model import Document, TokenWindow
 from chunking.units import split_units
@@ -88,9 +88,7 @@ class EmbedStage:
             self._guarded("embed", self._embed_chunks, live)
         kept = self._keep_sentences and self._needs_vectors and self._embedder.supports_late
         return UnitTables(
-            documents=documents_table(
-                results, fingerprint=self._fingerprint, run_id=self._run_id
-            ),
+            documents=documents_table(results, fingerprint=self._fingerprint, run_id=self._run_id),
             chunks=chunks_table(results, self._chunks_schema),
             boundaries=boundaries_table(results),
             sentences=sentences_table(results, self._sentences_schema) if kept else None,
@@ -176,7 +174,7 @@ class EmbedStage:
             if not np.isfinite(result.vectors_UD).all():
                 msg = (
                     f"vectors of {self._embedder.facts.name!r} are not finite as "
-                    f"{self._stored.name}; set output.sentence_dtype=float32 and model.dtype=float32"
+                    f"{self._stored.name}; set output.sentence_dtype and model.dtype to float32"
                 )
                 raise ModelError(msg)
             sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
@@ -273,7 +271,7 @@ def _as_document_error(error: Exception, stage: str, result: DocumentResult) -> 
     if isinstance(error, DocumentError):
         return error
     _LOG.warning("%s: %s failed", result.parsed.plan.source_key, stage, exc_info=error)
-    kind = "out_of_memory" if isinstance(error, MemoryError) else "internal"
+    kind: ErrorKind = "out_of_memory" if isinstance(error, MemoryError) else "internal"
     message = f"{type(error).__name__}: {' '.join(str(error).split())}"
     return DocumentError(message, kind=kind, stage=stage, retryable=kind == "out_of_memory")
 
@@ -297,7 +295,7 @@ def _inputs(result: DocumentResult) -> list[str]:
     return [chunk.prefix + text[chunk.start : chunk.end] for chunk in result.chunks]
 
 
-def _owners(windows: Sequence[TokenWindow], units: Sequence[int]) -> list[TokenWindow]:
+def _owners(windows: Sequence[TokenWindow], units: Iterable[int]) -> list[TokenWindow]:
     asked = sorted(set(units))
     return [
         window

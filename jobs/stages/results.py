@@ -6,7 +6,7 @@ Shapes: U units, C chunks, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "boundaries_table",
     "chunks_table",
     "documents_table",
+    "new_ids",
     "sentences_table",
 ]
 
@@ -250,14 +251,18 @@ def _hashes(result: DocumentResult) -> list[str]:
 
 
 def _vectors(
-    parts: Sequence[NDArray[np.float32]], kind: pa.FixedSizeListType, n_rows: int
-) -> pa.Array:
-    """Return the rows of all parts as fixed-size lists, or ``n_rows`` nulls where there are none."""
+    parts: Sequence[NDArray[np.float32]], kind: pa.FixedSizeListType[Any, Any], n_rows: int
+) -> pa.Array[Any]:
+    """Return the rows of all parts as fixed-size lists; ``n_rows`` nulls where there are none."""
+    rows: pa.Array[Any]
     if not parts and n_rows:
-        return pa.nulls(n_rows, kind)
+        rows = pa.nulls(n_rows, kind)
+        return rows
     dtype = np.float16 if pa.types.is_float16(kind.value_type) else np.float32
     flat = np.concatenate([part.reshape(-1) for part in parts]) if parts else np.empty(0)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat.astype(dtype)), type=kind)
+    from_arrays: Any = pa.FixedSizeListArray.from_arrays  # the stubs know no ``type``
+    rows = from_arrays(pa.array(flat.astype(dtype)), type=kind)
+    return rows
 
 
 def _table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:

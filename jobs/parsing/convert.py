@@ -15,12 +15,22 @@ from jobs.parsing.converted import Converted, Source
 
 __all__ = ["FORMATS", "Converted", "convert"]
 
+_PACKAGE = "jobs.parsing.formats"
 _READERS = {
-    "txt": "jobs.parsing.formats.plain",
-    "md": "jobs.parsing.formats.markdown",
-    "html": "jobs.parsing.formats.html",
+    "txt": ("plain", "read"),
+    "md": ("markdown", "read"),
+    "html": ("html", "read"),
+    "csv": ("delimited", "read"),
+    "eml": ("mail", "read"),
+    "epub": ("epub", "read"),
+    "docx": ("docx", "read"),
+    **dict.fromkeys(("pptx", "xlsx", "odt", "ods", "odp"), ("office", "read")),
+    **dict.fromkeys(("adoc", "vtt"), ("marked", "read")),
+    "xml_jats": ("xml_text", "read"),
+    "xml": ("xml_text", "read_generic"),
+    "json_docling": ("xml_text", "read_json"),
 }
-"""Module of each format's ``read``, imported when first needed."""
+"""Module and function of each format's reader, imported when first needed."""
 FORMATS = frozenset({*_READERS, "pdf"})
 """Formats that :func:`convert` reads."""
 
@@ -43,9 +53,12 @@ def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Co
 
 
 def _reader(format_: str) -> Callable[[Source], Converted]:
-    module = _READERS.get(format_)
-    if module is None:
-        msg = f"no reader for the format {format_}"
+    entry = _READERS.get(format_)
+    if entry is None:
+        msg = f"there is no reader for the format {format_}"
         raise DocumentError(msg, kind="unsupported_format", stage="parse")
-    read: Callable[[Source], Converted] = importlib.import_module(module).read
+    module, function = entry
+    read: Callable[[Source], Converted] = getattr(
+        importlib.import_module(f"{_PACKAGE}.{module}"), function
+    )
     return read

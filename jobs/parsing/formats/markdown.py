@@ -32,6 +32,8 @@ __all__ = ["add_markdown", "read"]
 _NESTING = 2_000
 _FRAMES_PER_LEVEL = 6
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*)")
+_OPEN_BRACKETS = 100
+"""More brackets of one paragraph that never close cost the parser a recursion each."""
 _MARKER_RUN = re.compile(r"^([ \t]*)(?:[-*+>] ?){20,}(?=[^-*+> \t\n])", re.MULTILINE)
 
 
@@ -48,8 +50,11 @@ def read(source: Source) -> Converted:
 
 def add_markdown(builder: DocumentBuilder, text: str) -> None:
     """Add the blocks of Markdown text."""
+    parser = _parser()
+    if any(part.count("[") - part.count("]") > _OPEN_BRACKETS for part in text.split("\n\n")):
+        parser.disable(["link", "image"])
     with _deep_recursion():
-        html = _parser().render(_MARKER_RUN.sub(r"\1- ", text))
+        html = parser.render(_MARKER_RUN.sub(r"\1- ", text))
     add_html(builder, f"<body>{html}</body>", head=False)
 
 

@@ -1,0 +1,89 @@
+"""Word documents: docling's reader, with its known losses mended before and after.
+
+Before: XML comments, processing instructions and entities are taken out (one fails
+the whole file: docling-project/docling#2267 and kin), accepted insertions are plain
+text and deletions gone, links and character formatting no longer part a paragraph.
+Outline numbers of headings are not kept: docling counts them from 1 whatever the
+document says (docling-project/docling#2758), and a wrong number is worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+
+from docling.datamodel.base_models import InputFormat
+from lxml import etree
+
+from chunking.errors import DocumentError
+from jobs.parsing.builder import DocumentBuilder
+from jobs.parsing.canonical import add_docling
+from jobs.parsing.converted import Converted, Source
+from jobs.parsing.docling_reader import read_with_docling
+from jobs.parsing.formats.archive import core_properties, open_zip, rewrite
+
+__all__ = ["read"]
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments|header\d*|footer\d*)\d*\.xml")
+_FORMATTING = tuple(
+    _W + name for name in ("b", "bCs", "i", "iCs", "u", "strike", "dstrike", "vertAlign")
+)
+_TRANSPARENT = tuple(_W + name for name in ("hyperlink", "ins", "moveTo", "smartTag", "fldSimple"))
+_DELETED = tuple(_W + name for name in ("del", "moveFrom"))
+
+
+def read(source: Source) -> Converted:
+    """Read a DOCX file."""
+    members = open_zip(source)
+    if "[Content_Types].xml" not in members:
+        msg = "the container is no Office document: it has no [Content_Types].xml"
+        raise DocumentError(msg, kind="corrupt", stage="parse")
+    builder = DocumentBuilder()
+    changes = dict.fromkeys(filter(_PART.fullmatch, members), _Mend(builder))
+    document = read_with_docling(rewrite(members, changes), InputFormat.DOCX)
+    builder.title, builder.metadata = core_properties(members)
+    add_docling(builder, document)
+    return Converted(document=builder.build(), warnings=tuple(builder.warnings))
+
+
+class _Mend:
+    """Changes one part of the package in place."""
+
+    def __init__(self, builder: DocumentBuilder) -> None:
+        self._builder = builder
+
+    def __call__(self, root: etree._Element) -> None:
+        entities = list(root.iter(etree.Entity))
+        for entity in entities:
+            self._builder.warn(f"the entity {entity.text} was not resolved")
+            _drop(entity)
+        for element in list(root.iter(*_DELETED)):
+            if element.getparent() is not None and element.getparent().tag != _W + "rPr":
+                _drop(element)
+        for element in list(root.iter(*_TRANSPARENT)):
+            if element.getparent() is not None and element.getparent().tag != _W + "rPr":
+                _unwrap(element)
+        for element in list(root.iter(*_FORMATTING)):
+            _drop(element)
+
+
+def _drop(element: etree._Element) -> None:
+    """Take an element out and leave its tail."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    if element.tail:
+        before = element.getprevious()
+        if before is None:
+            parent.text = (parent.text or "") + element.tail
+        else:
+            before.tail = (before.tail or "") + element.tail
+        element.tail = None
+    parent.remove(element)
+
+
+def _unwrap(element: etree._Element) -> None:
+    """Put an element's children in its place."""
+    parent = element.getparent()
+    index = parent.index(element)
+    parent[index : index + 1] = list(element)

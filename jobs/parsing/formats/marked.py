@@ -1,0 +1,24 @@
+"""Text formats that docling reads once their bytes are UTF-8: AsciiDoc, WebVTT."""
+
+from __future__ import annotations
+
+from docling.datamodel.base_models import InputFormat
+
+from jobs.parsing.builder import DocumentBuilder
+from jobs.parsing.canonical import add_docling
+from jobs.parsing.converted import Converted, Source
+from jobs.parsing.docling_reader import read_with_docling
+from jobs.parsing.text import clean, decode, decode_warnings
+
+__all__ = ["read"]
+
+_FORMATS = {"adoc": InputFormat.ASCIIDOC, "vtt": InputFormat.VTT}
+
+
+def read(source: Source) -> Converted:
+    """Read an AsciiDoc or WebVTT file."""
+    text = clean(decode(source.path.read_bytes()))
+    builder = DocumentBuilder()
+    builder.warnings += decode_warnings(text)
+    add_docling(builder, read_with_docling(text.encode(), _FORMATS[source.format]))
+    return Converted(document=builder.build(), warnings=tuple(builder.warnings))

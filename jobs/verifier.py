@@ -46,8 +46,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -191,7 +191,7 @@ _COLUMNS: dict[str, str] = {
 """The contract's columns, in order; ``?`` = may be null; VECTOR is resolved per dataset."""
 
 _TABLES = ("documents", "chunks", "boundaries")
-_POSITION = {"documents": (), "chunks": ("start_char",), "boundaries": ("position",)}
+_POSITION = {"documents": (), "chunks": ("start_char",), "boundaries": ("position",), "changes": ()}
 _FILE_NAME = re.compile(r"bucket-(\d{5,})\.parquet")
 _RUN_FOLDER = re.compile(r"run=(\d{8,}-\d{8}T\d{6}Z)")
 _PARTITION_FOLDER = re.compile(r"by_([^=]+)=(.*)")
@@ -321,6 +321,9 @@ class Report:
             tail = f", {bad} violated" if bad else ""
             tail += f", {odd} warnings" if odd else ""
             yield f"checked {law}: {count}{tail}"
+        unmet = [law for law in LAWS if law not in {**self.checked, **self.violated}]
+        if unmet:
+            yield f"nothing to check: {', '.join(unmet)}"
         for name, facts in self.words.items():
             yield (
                 f"words {name}: {facts['documents']:.0f} documents, recall median "
@@ -833,9 +836,10 @@ class _Rows:
     def of(self, doc_id: str) -> pa.Table:
         """Return a document's rows, in the order of the files."""
         rows = self.places.get(doc_id, [])
-        if rows and rows[-1] - rows[0] == len(rows) - 1:
-            return self.table.slice(rows[0], len(rows))
-        return self.table.take(rows)
+        contiguous = not rows or rows[-1] - rows[0] == len(rows) - 1
+        if contiguous:
+            return self.table.slice(rows[0] if rows else 0, len(rows))
+        return self.table.take(pa.array(rows, pa.int64()))
 
 
 def _check_bucket(context: _Context, bucket: int) -> None:
@@ -1605,7 +1609,8 @@ def _check_boundaries(document: _Document, *, tiled: bool) -> None:
     at, rows, chunks = document.at, document.boundaries, document.rows
     ids = [row["chunk_id"] for row in rows]
     right = [row["chunk_id"] for row in chunks]
-    place = next((i for i, pair in enumerate(zip(ids, right, strict=False)) if len({*pair}) > 1), 0)
+    differs = (i for i, pair in enumerate(zip(ids, right, strict=False)) if len({*pair}) > 1)
+    place = next(differs, min(len(ids), len(right)))
     offset = chunks[place]["start_char"] if place < len(chunks) else None
     told = f"{len(ids)} boundaries for {len(right)} chunks, not one for each in order"
     if not at.require("boundaries.rows", ids == right, told, offset):
@@ -2094,7 +2099,7 @@ def _rows_duckdb(folder: Path) -> int:
     with duckdb.connect() as connection:
         files = connection.read_parquet(f"{_escaped(folder)}/**/*.parquet", hive_partitioning=True)
         files.limit(3).fetchall()
-        return int(files.aggregate("count(doc_id)").fetchone()[0])
+        return int(files.aggregate("count(doc_id)").fetchall()[0][0])
 
 
 def _rows_polars(folder: Path) -> int:

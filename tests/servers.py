@@ -32,7 +32,7 @@ import pytest
 
 SWIFT = Path(__file__).with_name("swift_process.py")
 MOTO = """
-import logging, sys, warnings
+import logging, os, sys, warnings
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
 from moto.server import ThreadedMotoServer
@@ -40,7 +40,7 @@ server = ThreadedMotoServer("127.0.0.1", int(sys.argv[1]), verbose=False)
 server.start()
 print("ready", server.get_host_and_port()[1], flush=True)
 sys.stdin.read()
-server.stop()
+os._exit(0)
 """
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from chunking.errors import AccessDeniedError, ConfigError, SourceError, StoreError
+from chunking.errors import AccessDeniedError, ConfigError, SourceError
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import decode_path, encode_path, printable
 from jobs.adapters.stores.opening import parse_location
@@ -99,13 +99,13 @@ class ManifestSource:
                 msg = f"{self.url}, near line {lines.line_num + 1}: {error}"
                 raise SourceError(msg) from error
 
-    def _csv_row(self, header: list[str], line: list[str], number: int) -> Row:
+    def _csv_row(self, header: Sequence[str], line: Sequence[str], number: int) -> Row:
         if len(line) > len(header):
             msg = f"{self.url}, line {number}: {len(line)} fields under {len(header)} names"
             raise SourceError(msg)
         return {name: value for name, value in zip(header, line, strict=False) if value}
 
-    def _require(self, columns: list[str]) -> None:
+    def _require(self, columns: Sequence[str]) -> None:
         wanted = self.reader.source.uri_column
         if wanted not in columns:
             raise missing_column(self.url, wanted, "source.uri_column", columns)
@@ -129,7 +129,7 @@ class ManifestSource:
             metadata=as_metadata(row, (column,)),
         )
 
-    def _candidates(self, uri: str, number: int) -> list[str]:
+    def _candidates(self, uri: str, number: int) -> Sequence[str]:
         """Return the canonical URIs that a manifest's URI may stand for, the likeliest first."""
         if "://" not in uri and not uri.startswith("/"):
             uri = posixpath.join(posixpath.dirname(self.url), uri)
@@ -143,7 +143,7 @@ class ManifestSource:
         keys = dict.fromkeys((decode_path(place.path), place.path))
         return [f"s3://{place.bucket}/{encode_path(key)}" for key in keys]
 
-    def _look_up(self, candidates: list[str]) -> tuple[str, ObjectInfo] | None:
+    def _look_up(self, candidates: Sequence[str]) -> tuple[str, ObjectInfo] | None:
         for uri in candidates:
             store, key = self.reader.locate(uri)
             try:

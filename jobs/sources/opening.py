@@ -88,7 +88,7 @@ def _open_remote(src: str, place: Location, config: Config, dst_url: str | None)
     store.check()
     if not place.path or next(store.list(), None) is not None:
         return _folder(place, config, dst_url)
-    if not place.path.endswith("/") and _parent(place, config.source).head(_name(place)) is not None:
+    if _name(place) and _parent(place, config.source).head(_name(place)) is not None:
         return _single(place, config)
     if has_magic(place.path):
         return _glob(src, place, config, dst_url)
@@ -127,9 +127,7 @@ def _folder(
     return FolderSource(
         store=store,
         reader=UriReader.of(config),
-        keys=KeyFilter(
-            include=config.source.include, exclude=config.source.exclude, below=pattern
-        ),
+        keys=KeyFilter(include=config.source.include, exclude=config.source.exclude, below=pattern),
         left_out=_inside(place, destination) if destination else "",
         dst_folder=destination.path if destination and is_local else None,
     )
@@ -183,7 +181,8 @@ def _parquet(
         return ManifestSource(store=store, reader=reader, info=info, keys=keys, is_parquet=True)
     wanted = config.source.text_column
     error = missing_column(store.uri(info.key), wanted, "source.text_column", names)
-    msg = f"{error}, or source.uri_column if it is a manifest (no {config.source.uri_column!r} either)"
+    uri_column = config.source.uri_column
+    msg = f"{error}, or source.uri_column if it is a manifest (it has no {uri_column!r} either)"
     raise SourceError(msg)
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from itertools import accumulate
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from chunking.errors import DocumentError
 
 __all__ = ["RowGroups"]
 
+Texts: TypeAlias = "pa.ChunkedArray[pa.LargeStringScalar]"
 MAX_BYTES = 4 * 2**30
 """Decoded texts kept on disk per process; the least recently used row groups go first."""
 
@@ -31,7 +33,7 @@ class RowGroups:
         self._max_bytes = max_bytes
         counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         self._starts = [0, *accumulate(counts)]
-        self._groups: OrderedDict[int, pa.ChunkedArray] = OrderedDict()
+        self._groups: OrderedDict[int, Texts] = OrderedDict()
 
     def text(self, row: int) -> str:
         """Return the text of a row; empty if it is null.
@@ -46,7 +48,7 @@ class RowGroups:
         value = self._texts(group)[row - self._starts[group]].as_py()
         return value or ""
 
-    def _texts(self, group: int) -> pa.ChunkedArray:
+    def _texts(self, group: int) -> Texts:
         if group not in self._groups:
             try:
                 self._groups[group] = self._decode(group)
@@ -58,7 +60,7 @@ class RowGroups:
         self._groups.move_to_end(group)
         return self._groups[group]
 
-    def _decode(self, group: int) -> pa.ChunkedArray:
+    def _decode(self, group: int) -> Texts:
         with tempfile.NamedTemporaryFile(dir=self._tmp_dir, suffix=".arrow") as target:
             schema = pa.schema([("text", pa.large_string())])
             with pa.ipc.new_file(target.name, schema) as writer:

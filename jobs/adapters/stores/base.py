@@ -14,7 +14,14 @@ from typing import Protocol
 from chunking.errors import AccessDeniedError, StoreError
 from jobs.ports import ObjectInfo, ObjectStore
 
-__all__ = ["CredentialsError", "NoSuchRootError", "ReadableStore", "StoredObject", "UnreachableError"]
+__all__ = [
+    "CHUNK_BYTES",
+    "CredentialsError",
+    "NoSuchRootError",
+    "ReadableStore",
+    "StoredObject",
+    "UnreachableError",
+]
 
 CHUNK_BYTES = 1024 * 1024
 """Bytes of one step of a streamed read or copy."""

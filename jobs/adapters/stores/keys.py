@@ -43,7 +43,8 @@ def encode_path(key: str) -> str:
 
 def decode_path(path: str) -> str:
     """Return the key of a URI's path; the inverse of :func:`encode_path`."""
-    return unquote_to_bytes(path.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+    data = unquote_to_bytes(path.encode("utf-8", "surrogateescape"))
+    return data.decode("utf-8", "surrogateescape")
 
 
 def printable(key: str, *, digits: str = "02X") -> str:

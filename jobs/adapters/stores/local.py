@@ -84,7 +84,8 @@ class LocalStore:
     def check(self) -> None:
         """Prove that the folder is there and may be read."""
         if not self.root.is_dir():
-            msg = f"{self.root} is not a folder" if self.root.exists() else f"{self.root} does not exist"
+            reason = "is not a folder" if self.root.exists() else "does not exist"
+            msg = f"{self.root} {reason}"
             raise NoSuchRootError(msg)
         with _translate(self.root), os.scandir(self.root):
             pass

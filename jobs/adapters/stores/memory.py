@@ -126,7 +126,7 @@ class MemoryStore:
         """Yield the objects below ``prefix`` as they were at the first step, in key order."""
         self.before("list", prefix)
         with self._lock:
-            found = sorted((key, data) for key, data in self.objects.items() if key.startswith(prefix))
+            found = sorted(pair for pair in self.objects.items() if pair[0].startswith(prefix))
         self.after("list", prefix)
         for key, data in found:
             yield _info(key, data)

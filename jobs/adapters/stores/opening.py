@@ -21,7 +21,7 @@ _LATER = frozenset({"gs", "gcs", "az", "abfs", "abfss"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place in a store: ``bucket`` is None for the local file system, ``path`` is absolute there."""
+    """A place in a store; ``bucket`` is None on the local file system, and ``path`` absolute."""
 
     bucket: str | None
     path: str
@@ -58,7 +58,7 @@ def parse_location(url: str) -> Location:
             raise ConfigError(msg)
         return Location(bucket=bucket, path=key)
     if scheme in _LATER:
-        msg = f"{scheme}:// is not supported yet; use s3:// (with source.endpoint_url) or a local path"
+        msg = f"{scheme}:// is not supported yet; use s3:// or a local path"
     else:
         msg = f"unknown scheme {scheme}:// in {url!r}; use s3://, file:// or a local path"
     raise ConfigError(msg)

@@ -9,6 +9,7 @@ is taken up at the byte where it broke if the object is still the same.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from botocore import UNSIGNED
 from botocore.config import Config as ClientConfig
 from botocore.exceptions import ClientError
 
-from chunking.errors import AccessDeniedError, ObjectNotFoundError, StoreError
+from chunking.errors import AccessDeniedError, ConfigError, ObjectNotFoundError, StoreError
 from jobs.adapters.stores.base import CHUNK_BYTES
 from jobs.adapters.stores.keys import check_key, encode_path
 from jobs.adapters.stores.s3_errors import (
@@ -41,8 +42,11 @@ __all__ = ["Connection", "S3Object", "S3Store"]
 
 PART_BYTES = 64 * 1024 * 1024
 """Files above this size are sent in parts of this size."""
+PAGE_KEYS = 1000
+"""Keys of one page of a listing, the most that S3 gives."""
 _COPY_BYTES = 5 * 1024**3
 """Largest object that S3 copies in one request."""
+_ENDPOINT = re.compile(r"https?://[^/?#@]+", re.IGNORECASE)
 _ATTEMPTS = 8
 _ATTEMPTS_FIRST = 2
 _RESUMPTIONS = 5
@@ -58,6 +62,14 @@ class Connection:
     profile: str | None = None
     anonymous: bool = False
 
+    def __post_init__(self) -> None:
+        if self.endpoint_url is not None and _ENDPOINT.match(self.endpoint_url) is None:
+            msg = (
+                f"source.endpoint_url is {self.endpoint_url!r}; it must look like "
+                "https://host or http://host:port"
+            )
+            raise ConfigError(msg)
+
     @property
     def endpoint(self) -> str:
         """Name of the server, for messages."""
@@ -69,7 +81,13 @@ class Connection:
 
 
 @lru_cache(maxsize=16)
-def _client(connection: Connection, attempts: int, _process: int) -> Any:  # noqa: ANN401
+def _session(profile: str | None, region: str | None, _process: int) -> boto3.Session:
+    """Make a session, which keeps the service's description that every client needs."""
+    return boto3.Session(profile_name=profile, region_name=region)
+
+
+@lru_cache(maxsize=16)
+def _client(connection: Connection, attempts: int, process: int) -> Any:  # noqa: ANN401
     """Make a client; a forked child makes its own, since sockets must not be shared."""
     given = connection.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3")
     settings = ClientConfig(
@@ -85,7 +103,7 @@ def _client(connection: Connection, attempts: int, _process: int) -> Any:  # noq
         signature_version=UNSIGNED if connection.anonymous else None,
         user_agent_extra="chunkmill",
     )
-    session = boto3.Session(profile_name=connection.profile, region_name=connection.region)
+    session = _session(connection.profile, connection.region, process)
     return session.client("s3", endpoint_url=connection.endpoint_url, config=settings)
 
 
@@ -126,12 +144,19 @@ class S3Store:
     """The objects of one bucket below one prefix."""
 
     def __init__(
-        self, bucket: str, prefix: str, connection: Connection, *, part_bytes: int = PART_BYTES
+        self,
+        bucket: str,
+        prefix: str,
+        connection: Connection,
+        *,
+        part_bytes: int = PART_BYTES,
+        page_keys: int = PAGE_KEYS,
     ) -> None:
         self.bucket = bucket
         self.prefix = prefix
         self.connection = connection
         self.part_bytes = part_bytes
+        self.page_keys = page_keys
 
     @property
     def url(self) -> str:
@@ -270,7 +295,11 @@ class S3Store:
         """Yield all objects whose key starts with ``prefix``, in key order."""
         with self.translated(prefix):
             pages = self.connection.client().get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix + prefix):
+            for page in pages.paginate(
+                Bucket=self.bucket,
+                Prefix=self.prefix + prefix,
+                PaginationConfig={"PageSize": self.page_keys},
+            ):
                 for entry in page.get("Contents", ()):
                     key = entry["Key"][len(self.prefix) :]
                     if key:

@@ -10,7 +10,10 @@ from botocore import exceptions as boto
 from chunking.errors import AccessDeniedError, ConfigError, ObjectNotFoundError, StoreError
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, UnreachableError
 
-__all__ = ["CONFLICT", "EXISTS", "TRANSIENT",
+__all__ = [
+    "CONFLICT",
+    "EXISTS",
+    "TRANSIENT",
     "InvalidRangeError",
     "code_of",
     "is_unknown_outcome",
@@ -29,7 +32,6 @@ TRANSIENT = (
     boto.ResponseStreamingError,
 )
 """Errors of the connection: the request may or may not have had its effect."""
-
 
 
 class InvalidRangeError(StoreError):

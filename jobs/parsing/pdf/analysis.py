@@ -1,0 +1,122 @@
+"""The layout of a whole PDF: furniture apart, blocks in reading order, heading levels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jobs.parsing.pdf.blocks import (
+    Block,
+    BlockKind,
+    Vocabulary,
+    join_across,
+    region_blocks,
+)
+from jobs.parsing.pdf.furniture import furniture_of
+from jobs.parsing.pdf.lines import Line, PageText, body_size
+from jobs.parsing.pdf.order import read_in_order
+
+__all__ = ["Layout", "analyse"]
+
+_SECTION_NUMBER = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S")
+_SIZE_STEP = 1.06
+_MAX_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The blocks of a document in reading order.
+
+    ``levels``: per heading's position in ``blocks``, its level from 1. ``title``: the
+    position of the heading that is the document's title, if one stands out.
+    """
+
+    blocks: tuple[Block, ...]
+    levels: Mapping[int, int]
+    title: int | None
+
+
+def analyse(pages: Sequence[PageText]) -> Layout:
+    """Return the layout of a document's pages."""
+    furniture = furniture_of(pages)
+    vocabulary = Vocabulary()
+    for page in pages:
+        vocabulary.add(page.lines)
+    body = body_size(
+        line for page in pages for line in page.lines if line not in furniture.get(page.page_no, {})
+    )
+    blocks: list[Block] = []
+    for page in pages:
+        blocks += _page_blocks(page, furniture.get(page.page_no, {}), vocabulary, body)
+    joined = join_across(blocks, vocabulary)
+    levels = _levels(joined)
+    return Layout(blocks=tuple(joined), levels=levels, title=_title(joined, levels))
+
+
+def _page_blocks(
+    page: PageText, furniture: Mapping[Line, str], vocabulary: Vocabulary, body: float
+) -> list[Block]:
+    pieces = [line for line in page.lines if line not in furniture]
+    heads = [line for line, zone in furniture.items() if zone == "header"]
+    feet = [line for line, zone in furniture.items() if zone == "footer"]
+    blocks = _furniture_blocks(heads, "header", page)
+    for region in read_in_order(pieces):
+        blocks += region_blocks(region, page.page_no, vocabulary, body)
+    for line in page.across:
+        blocks.append(_single("text", [line], page))
+    return blocks + _furniture_blocks(feet, "footer", page)
+
+
+def _furniture_blocks(lines: list[Line], kind: BlockKind, page: PageText) -> list[Block]:
+    return [
+        _single(kind, list(line), page)
+        for region in read_in_order(lines)
+        for line in ([(each,) for each in region.lines] or [sum(row, ()) for row in region.rows])
+    ]
+
+
+def _single(kind: BlockKind, lines: list[Line], page: PageText) -> Block:
+    return Block(
+        kind=kind,
+        lines=tuple(lines),
+        pages=(page.page_no,) * len(lines),
+        text=" ".join(line.text for line in lines),
+        size=lines[0].size,
+    )
+
+
+def _levels(blocks: Sequence[Block]) -> dict[int, int]:
+    """Give headings levels: by their section number, else by their size among headings."""
+    headings = {i: block for i, block in enumerate(blocks) if block.kind == "heading"}
+    sizes: list[float] = []
+    for size in sorted({block.size for block in headings.values()}, reverse=True):
+        if not sizes or sizes[-1] > size * _SIZE_STEP:
+            sizes.append(size)
+    rank = {
+        block.size: sum(size > block.size * _SIZE_STEP for size in sizes) + 1
+        for block in headings.values()
+    }
+    numbered = {}
+    for block in headings.values():
+        match = _SECTION_NUMBER.match(block.text)
+        if match:
+            numbered.setdefault(round(block.size), match[1].count(".") + 1)
+    levels = {}
+    for i, block in headings.items():
+        match = _SECTION_NUMBER.match(block.text)
+        by_size = numbered.get(round(block.size), rank[block.size])
+        levels[i] = min(match[1].count(".") + 1 if match else by_size, _MAX_LEVEL)
+    return levels
+
+
+def _title(blocks: Sequence[Block], levels: Mapping[int, int]) -> int | None:
+    """Return the one heading of the first page that is larger than all others."""
+    if not levels:
+        return None
+    largest = max(blocks[i].size for i in levels)
+    top = [i for i in levels if blocks[i].size * _SIZE_STEP > largest]
+    others = [block.size for i, block in enumerate(blocks) if i not in top]
+    if len(top) != 1 or blocks[top[0]].pages[0] != 1 or not others:
+        return None
+    return top[0] if _SECTION_NUMBER.match(blocks[top[0]].text) is None else None

@@ -1,0 +1,121 @@
+"""A layout becomes a ``DoclingDocument``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from docling_core.types.doc import (
+    BoundingBox,
+    ContentLayer,
+    CoordOrigin,
+    DocItem,
+    DocItemLabel,
+    DoclingDocument,
+    ListGroup,
+    ProvenanceItem,
+    Size,
+    TableCell,
+    TableData,
+)
+
+from jobs.parsing.pdf.analysis import Layout
+from jobs.parsing.pdf.blocks import Block
+from jobs.parsing.pdf.lines import PageText
+
+__all__ = ["assemble"]
+
+_LABELS = {
+    "text": DocItemLabel.TEXT,
+    "header": DocItemLabel.PAGE_HEADER,
+    "footer": DocItemLabel.PAGE_FOOTER,
+}
+
+
+def assemble(
+    layout: Layout, pages: Sequence[PageText], sizes: Mapping[int, tuple[float, float]]
+) -> DoclingDocument:
+    """Build the document; ``sizes``: width and height in points of all pages, failed ones too."""
+    return _Assembly(layout, pages, sizes).run()
+
+
+class _Assembly:
+    def __init__(
+        self, layout: Layout, pages: Sequence[PageText], sizes: Mapping[int, tuple[float, float]]
+    ) -> None:
+        self._layout = layout
+        self._pages = {page.page_no: page for page in pages}
+        self._document = DoclingDocument(name="document")
+        for page_no, (width, height) in sizes.items():
+            self._document.add_page(page_no=page_no, size=Size(width=width, height=height))
+        self._list: ListGroup | None = None
+
+    def run(self) -> DoclingDocument:
+        for i, block in enumerate(self._layout.blocks):
+            places = self._places(block)
+            if block.kind != "list_item" and block.kind in {"text", "heading", "table", "code"}:
+                self._list = None
+            item = self._add(i, block, places[0])
+            item.prov.extend(places[1:])
+        return self._document
+
+    def _add(self, index: int, block: Block, place: ProvenanceItem) -> DocItem:
+        document = self._document
+        if index == self._layout.title:
+            return document.add_title(block.text, prov=place)
+        if block.kind == "heading":
+            return document.add_heading(block.text, level=self._layout.levels[index], prov=place)
+        if block.kind == "list_item":
+            self._list = self._list or document.add_list_group()
+            return document.add_list_item(
+                block.text,
+                enumerated=any(map(str.isalnum, block.marker)),
+                marker=block.marker,
+                parent=self._list,
+                prov=place,
+            )
+        if block.kind == "code":
+            return document.add_code(block.text, prov=place)
+        if block.kind == "table":
+            return document.add_table(_table_data(block), prov=place)
+        furniture = block.kind in {"header", "footer"}
+        return document.add_text(
+            _LABELS[block.kind],
+            block.text,
+            prov=place,
+            content_layer=ContentLayer.FURNITURE if furniture else ContentLayer.BODY,
+        )
+
+    def _places(self, block: Block) -> list[ProvenanceItem]:
+        places = []
+        for page_no, frame in block.frames():
+            box = self._pages[page_no].on_page(frame)
+            places.append(
+                ProvenanceItem(
+                    page_no=page_no,
+                    bbox=BoundingBox(
+                        l=box.left,
+                        t=box.top,
+                        r=box.right,
+                        b=box.bottom,
+                        coord_origin=CoordOrigin.TOPLEFT,
+                    ),
+                    charspan=(0, len(block.text)),
+                )
+            )
+        return places
+
+
+def _table_data(block: Block) -> TableData:
+    cells = [
+        TableCell(
+            text=text,
+            start_row_offset_idx=row,
+            end_row_offset_idx=row + 1,
+            start_col_offset_idx=column,
+            end_col_offset_idx=column + 1,
+            column_header=row == 0,
+        )
+        for row, texts in enumerate(block.rows)
+        for column, text in enumerate(texts)
+    ]
+    return TableData(num_rows=len(block.rows), num_cols=len(block.rows[0]), table_cells=cells)

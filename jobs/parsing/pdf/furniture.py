@@ -1,0 +1,72 @@
+"""Running heads and feet and page numbers: found by standing again on other pages."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from jobs.parsing.pdf.lines import Line, PageText, body_size
+
+__all__ = ["furniture_of"]
+
+_ZONE = 0.14
+"""Share of a page's height, from its top and its bottom, where furniture may stand."""
+_MAX_ROWS = 3
+_SAME_PLACE_PT = 8.0
+_MIN_PAGES = 3
+_LARGE = 1.12
+_FIGURES = re.compile(r"\d+|\b[ivxlc]+\b")
+_PAGE_NUMBER = re.compile(r"[-\u2013\u2014\s]*(?:\d{1,4}|[ivxlc]{1,7})[-\u2013\u2014\s]*", re.IGNORECASE)
+
+
+def furniture_of(pages: Sequence[PageText]) -> dict[int, dict[Line, str]]:
+    """Return, per page number, its pieces that are furniture: ``header`` or ``footer``.
+
+    A piece is furniture if it is among the outermost rows of its page and the same text,
+    figures aside, stands at the same height on enough other pages.
+    """
+    seen: dict[tuple[str, str], list[tuple[int, float, Line]]] = defaultdict(list)
+    body = body_size(line for page in pages for line in page.lines)
+    for page in pages:
+        for zone, line, place in _candidates(page):
+            # "Chapter 1", "Chapter 2" in large letters are headings, whatever their place.
+            large = line.size > body * _LARGE
+            text = line.text if large else _pattern(line.text)
+            seen[zone, text].append((page.page_no, place, line))
+    found: dict[int, dict[Line, str]] = defaultdict(dict)
+    for (zone, _), places in seen.items():
+        for page_no, place, line in places:
+            others = {n for n, at, _ in places if abs(at - place) <= _SAME_PLACE_PT}
+            if len(others) >= _needed(len(pages), line.text):
+                found[page_no][line] = zone
+    return found
+
+
+def _needed(n_pages: int, text: str) -> int:
+    if n_pages < 2:  # noqa: PLR2004 - nothing can be repeated on one page
+        return n_pages + 1
+    return 2 if n_pages <= _MIN_PAGES or _PAGE_NUMBER.fullmatch(text) else _MIN_PAGES
+
+
+def _pattern(text: str) -> str:
+    return _FIGURES.sub("#", " ".join(text.lower().split()))
+
+
+def _candidates(page: PageText) -> list[tuple[str, Line, float]]:
+    """Return the outermost pieces of a page with their distance from its edge."""
+    top = page.height * _ZONE
+    bottom = page.height * (1 - _ZONE)
+    found = []
+    heads = sorted((p for p in page.lines if p.frame.bottom <= top), key=lambda p: p.frame.top)
+    feet = sorted((p for p in page.lines if p.frame.top >= bottom), key=lambda p: -p.frame.bottom)
+    for zone, pieces in (("header", heads), ("footer", feet)):
+        rows: list[float] = []
+        for piece in pieces:
+            if not rows or abs(piece.frame.middle - rows[-1]) > piece.size * 0.5:
+                rows.append(piece.frame.middle)
+            if len(rows) > _MAX_ROWS:
+                break
+            place = piece.frame.middle if zone == "header" else page.height - piece.frame.middle
+            found.append((zone, piece, place))
+    return found

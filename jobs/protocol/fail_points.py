@@ -100,7 +100,8 @@ def _parse(armed: str) -> tuple[str, int, str]:
     action = action or "kill"
     count = nth or "1"
     if name not in _NAMES or action not in _ACTIONS or not count.isdecimal() or int(count) < 1:
-        msg = f"{VARIABLE}={armed!r}: give name[:nth][=exit|kill|raise] with a name of {FAIL_POINTS}"
+        names = ", ".join(FAIL_POINTS)
+        msg = f"{VARIABLE}={armed!r}: give name[:nth][=exit|kill|raise], with a name of: {names}"
         raise ConfigError(msg)
     return name, int(count), action
 

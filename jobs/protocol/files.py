@@ -11,6 +11,7 @@ import io
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ from jobs.ports import ObjectStore
 __all__ = [
     "DATA_KEY",
     "DataFile",
+    "column",
     "conform",
     "data_key",
     "new_attempt",
@@ -70,6 +72,11 @@ def new_attempt() -> str:
     return secrets.token_hex(layout.ATTEMPT_DIGITS // 2)
 
 
+def column(table: pa.Table, name: str) -> list[Any]:
+    """Return the values of one column."""
+    return table[name].to_pylist()
+
+
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the table with exactly the schema's columns, types and nullability.
 
@@ -82,11 +89,12 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def to_parquet(table: pa.Table, facts: Mapping[str, str]) -> bytes:
     """Return the table as Parquet bytes that depend on rows and facts only."""
     sink = io.BytesIO()
+    dictionaries = [name for name in table.column_names if name in _DICTIONARY_COLUMNS]
     pq.write_table(
         table.replace_schema_metadata(schemas.with_facts(table.schema, facts).metadata),
         sink,
         compression="zstd",
-        use_dictionary=[name for name in table.column_names if name in _DICTIONARY_COLUMNS],
+        use_dictionary=dictionaries,  # type: ignore[arg-type] # the stubs know of bool only
     )
     return sink.getvalue()
 
@@ -123,7 +131,8 @@ def read_table(store: ObjectStore, file: DataFile) -> pa.Table:
     if hashlib.sha256(data).hexdigest() != file.sha256:
         msg = f"{store.uri(file.key)} does not hold the bytes that were committed"
         raise StoreError(msg)
-    return pq.read_table(pa.BufferReader(data), use_threads=False).replace_schema_metadata(None)
+    table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
+    return table.replace_schema_metadata(None)
 
 
 def data_key(store: ObjectStore, key: str) -> str | None:

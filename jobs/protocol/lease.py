@@ -263,8 +263,8 @@ def _state(store: ObjectStore, epoch: int) -> LeaseState:
 
 def _held(store: ObjectStore, state: LeaseState) -> LeaseHeldError:
     return LeaseHeldError(
-        f"{store.url} is being written by run {state.run_id} ({state.holder}, since {state.since}); "
-        "wait for it, or take the dataset over with --take-over"
+        f"{store.url} is being written by run {state.run_id} ({state.holder}, "
+        f"since {state.since}); wait for it, or take the dataset over with --take-over"
     )
 
 

@@ -11,7 +11,7 @@ fingerprint are those of the last attempt, and ``stale`` says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from chunking import schemas
 from chunking.errors import AlignmentError
-from jobs.protocol.files import conform
+from jobs.protocol.files import column, conform
 from jobs.protocol.units import UnitRows
 
 __all__ = ["BucketRows", "Merged", "merge"]
@@ -84,7 +84,7 @@ def merge(
         AlignmentError: two units hold the same document.
     """
     attempted = _concat([unit.documents for unit in units], schemas.DOCUMENTS)
-    touched = attempted["doc_id"].to_pylist()
+    touched = column(attempted, "doc_id")
     if len(set(touched)) != len(touched):
         msg = f"documents in two units: {[k for k, n in Counter(touched).items() if n > 1][:3]}"
         raise AlignmentError(msg)
@@ -128,15 +128,15 @@ def merge(
     return Merged(rows=rows, changes=changes, counts=counts)
 
 
-def _ids(values: Any) -> pa.Array:  # noqa: ANN401 - any iterable of strings
+def _ids(values: Any) -> pa.Array[Any]:  # noqa: ANN401 - any iterable of strings
     return pa.array(sorted(set(values)), pa.string())
 
 
-def _only(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+def _only(table: pa.Table, doc_ids: pa.Array[Any]) -> pa.Table:
     return table.filter(pc.is_in(table["doc_id"], value_set=doc_ids))
 
 
-def _without(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+def _without(table: pa.Table, doc_ids: pa.Array[Any]) -> pa.Table:
     return table.filter(pc.invert(pc.is_in(table["doc_id"], value_set=doc_ids)))
 
 
@@ -150,37 +150,30 @@ def _sorted(table: pa.Table, position: str) -> pa.Table:
     return table.sort_by([("doc_id", "ascending"), (position, "ascending")])
 
 
-def _kept(previous: pa.Table, attempted: pa.Table) -> pa.Array:
+def _kept(previous: pa.Table, attempted: pa.Table) -> pa.Array[Any]:
     """Return the ids of documents that failed now and have published content."""
-    failed = attempted.filter(pc.equal(attempted["status"], "failed"))["doc_id"]
-    published = previous.filter(pc.is_valid(previous["doc_version"]))["doc_id"]
-    return _ids(set(failed.to_pylist()) & set(published.to_pylist()))
+    failed = attempted.filter(pc.equal(attempted["status"], pa.scalar("failed")))
+    published = previous.filter(pc.is_valid(previous["doc_version"]))
+    return _ids(set(column(failed, "doc_id")) & set(column(published, "doc_id")))
 
 
 def _settled(documents: pa.Table) -> pa.Table:
-    """Return rows whose document has no older chunks; without chunks they describe none."""
-    good = pc.is_in(documents["status"], value_set=pa.array(["ok", "partial"]))
-    columns = {name: documents[name] for name in documents.column_names}
-    columns["stale"] = pa.array([False] * documents.num_rows, pa.bool_())
-    columns["n_chunks"] = pc.if_else(good, documents["n_chunks"], pa.scalar(0, pa.int32()))
-    for name in ("doc_version", "text", "blocks", "sentences_ref"):
-        kind = documents.schema.field(name).type
-        columns[name] = _null_unless(good, documents[name], kind)
+    """Return rows whose document has no older chunks; without new ones they describe none."""
+    good = np.isin(column(documents, "status"), ("ok", "partial"))
+    columns: dict[str, Any] = {name: documents[name] for name in documents.column_names}
+    columns["stale"] = pa.array([False] * len(good), pa.bool_())
+    columns["n_chunks"] = pc.if_else(pa.array(good), columns["n_chunks"], pa.scalar(0, pa.int32()))
+    if not good.all():
+        rows = pa.array([i if ok else None for i, ok in enumerate(good)], pa.int64())
+        for name in ("doc_version", "text", "blocks", "sentences_ref"):
+            columns[name] = columns[name].take(rows)
     return pa.table(columns)
-
-
-def _null_unless(good: pa.ChunkedArray, column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    if pc.all(good, min_count=0).as_py():
-        return column
-    positions = pa.array(range(len(column)), pa.int64())
-    chosen = pc.if_else(good, positions, pa.scalar(None, pa.int64()))
-    return column.take(chosen).cast(kind)
 
 
 def _stale(attempted: pa.Table, previous: pa.Table) -> pa.Table:
     """Return the failed attempts' rows, describing the chunks that stay published."""
     attempted, previous = attempted.sort_by("doc_id"), previous.sort_by("doc_id")
-    columns = {
+    columns: dict[str, Any] = {
         name: (previous if name in _PUBLISHED_COLUMNS else attempted)[name]
         for name in schemas.DOCUMENTS.names
     }
@@ -188,7 +181,7 @@ def _stale(attempted: pa.Table, previous: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _models(units: Sequence[UnitRows], kept: pa.Array) -> dict[str, str]:
+def _models(units: Sequence[UnitRows], kept: pa.Array[Any]) -> dict[str, str]:
     keeps = set(kept.to_pylist())
     return {
         mark.doc_id: unit.marker.model
@@ -223,11 +216,11 @@ def _index(
     return pa.Table.from_pylist(rows, schemas.INDEX)
 
 
-def _changes(previous: BucketRows, rows: BucketRows, affected: pa.Array) -> pa.Table:
+def _changes(previous: BucketRows, rows: BucketRows, affected: pa.Array[Any]) -> pa.Table:
     """Return upserts and deletes of the affected documents' chunks, sorted by ids."""
     old, new = _only(previous.chunks, affected), _only(rows.chunks, affected)
-    old_at = {chunk: i for i, chunk in enumerate(old["chunk_id"].to_pylist())}
-    new_at = {chunk: i for i, chunk in enumerate(new["chunk_id"].to_pylist())}
+    old_at = {chunk: i for i, chunk in enumerate(column(old, "chunk_id"))}
+    new_at = {chunk: i for i, chunk in enumerate(column(new, "chunk_id"))}
     common = sorted(old_at.keys() & new_at.keys())
     before = old.take(pa.array([old_at[chunk] for chunk in common], pa.int64()))
     after = new.take(pa.array([new_at[chunk] for chunk in common], pa.int64()))
@@ -248,7 +241,7 @@ def _change_table(entries: Sequence[tuple[str, pa.Table, int, bool]]) -> pa.Tabl
     for op, table, at, flag in entries:
         if id(table) not in columns:
             names = ["chunk_id", "doc_id", "doc_version"]
-            columns[id(table)] = {name: table[name].to_pylist() for name in names}
+            columns[id(table)] = {name: column(table, name) for name in names}
         facts = {name: values[at] for name, values in columns[id(table)].items()}
         rows.append({"op": op, "vector_changed": flag, **facts})
     rows.sort(key=lambda row: (row["doc_id"], row["chunk_id"]))
@@ -256,10 +249,9 @@ def _change_table(entries: Sequence[tuple[str, pa.Table, int, bool]]) -> pa.Tabl
 
 
 def _model_changed(old: pa.Table, new: pa.Table, chunks: pa.Table) -> NDArray[np.bool_]:
-    before = dict(zip(old["doc_id"].to_pylist(), old["model"].to_pylist(), strict=True))
-    after = dict(zip(new["doc_id"].to_pylist(), new["model"].to_pylist(), strict=True))
-    flags = [before[doc] != after[doc] for doc in chunks["doc_id"].to_pylist()]
-    return np.array(flags, dtype=bool)
+    before = dict(zip(column(old, "doc_id"), column(old, "model"), strict=True))
+    after = dict(zip(column(new, "doc_id"), column(new, "model"), strict=True))
+    return _flags(before[doc] != after[doc] for doc in column(chunks, "doc_id"))
 
 
 def _vector_changed(
@@ -277,21 +269,25 @@ def _vector_changed(
     return changed | _vectors_differ(before["embedding"], after["embedding"])
 
 
-def _vectors_differ(before: pa.ChunkedArray, after: pa.ChunkedArray) -> NDArray[np.bool_]:
-    differ = _differs(pc.is_valid(before), pc.is_valid(after))
-    both = np.asarray(pc.and_(pc.is_valid(before), pc.is_valid(after)), dtype=bool)
+def _vectors_differ(
+    before: pa.ChunkedArray[Any], after: pa.ChunkedArray[Any]
+) -> NDArray[np.bool_]:
+    if before.equals(after):
+        return np.zeros(len(before), dtype=bool)
+    had, has = (np.asarray(pc.is_valid(column), dtype=bool) for column in (before, after))
+    both = had & has
     old, new = (_matrix(column.filter(pa.array(both))) for column in (before, after))
     norms = np.linalg.norm(old, axis=1) * np.linalg.norm(new, axis=1)
     cosine = np.einsum("nd,nd->n", old, new) / np.where(norms == 0, 1, norms)
-    same = (1 - cosine <= _COSINE_TOLERANCE) | (old == new).all(axis=1)
-    differ[both] = ~same
+    differ = had != has
+    differ[both] = (1 - cosine > _COSINE_TOLERANCE) & (old != new).any(axis=1)
     return differ
 
 
-def _matrix(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    width = column.type.list_size
-    flat = column.combine_chunks().flatten() if len(column) else pa.array([], pa.float32())
-    return np.asarray(flat, dtype=np.float64).reshape(len(column), width)
+def _matrix(vectors: pa.ChunkedArray[Any]) -> NDArray[np.float64]:
+    kind: Any = vectors.type
+    flat: Any = vectors.combine_chunks()
+    return np.asarray(flat.flatten(), dtype=np.float64).reshape(len(vectors), kind.list_size)
 
 
 def _row_changed(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
@@ -302,11 +298,15 @@ def _row_changed(before: pa.Table, after: pa.Table) -> NDArray[np.bool_]:
     return changed
 
 
-def _differs(before: pa.ChunkedArray, after: pa.ChunkedArray) -> NDArray[np.bool_]:
+def _differs(before: pa.ChunkedArray[Any], after: pa.ChunkedArray[Any]) -> NDArray[np.bool_]:
     if before.equals(after):
         return np.zeros(len(before), dtype=bool)
     pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
-    return np.array([a != b for a, b in pairs], dtype=bool)
+    return _flags(a != b for a, b in pairs)
+
+
+def _flags(values: Iterable[bool]) -> NDArray[np.bool_]:
+    return np.fromiter(values, dtype=np.bool_)
 
 
 def _counts(
@@ -323,13 +323,11 @@ def _counts(
             counts[f"error.{row['error_kind']}"] += 1
         counts["tokens"] += row["n_tokens"]
         counts["chars"] += row["n_chars"]
-    for op in changes["op"].to_pylist():
-        counts[f"changes.{op}"] += 1
-    counts["changes.vectors"] = sum(changes["vector_changed"].to_pylist())
+    counts.update(f"changes.{op}" for op in column(changes, "op"))
+    counts["changes.vectors"] = sum(column(changes, "vector_changed"))
     counts["deleted"] = _only(previous, _ids(deletions)).num_rows
-    counts["total.stale"] = sum(rows.documents["stale"].to_pylist())
-    for status in rows.documents["status"].to_pylist():
-        counts[f"total.{status}"] += 1
+    counts.update(f"total.{status}" for status in column(rows.documents, "status"))
+    counts["total.stale"] = sum(column(rows.documents, "stale"))
     counts["total.chunks"] = rows.chunks.num_rows
-    counts["total.tokens"] = sum(rows.documents["n_tokens"].to_pylist())
+    counts["total.tokens"] = sum(column(rows.documents, "n_tokens"))
     return dict(counts)

@@ -231,9 +231,9 @@ def _missing(
     allowed = max(_budget(settings.max_deleted, len(ours)), _ALWAYS_DELETABLE)
     if gone and (not listing or len(gone) > allowed):
         msg = (
-            f"{len(gone)} of {len(ours)} documents are no longer listed in {settings.source}, which "
-            f"looks like a broken listing; keep them with --delete keep, or allow it with "
-            f"--set limits.max_deleted=100%"
+            f"{len(gone)} of {len(ours)} documents are no longer listed in {settings.source}, "
+            "which looks like a broken listing; keep them with --delete keep, or allow it with "
+            "--set limits.max_deleted=100%"
         )
         raise SourceError(msg)
     return sorted(gone, key=lambda row: row.doc_id)

@@ -18,7 +18,7 @@ from chunking.errors import JobError, LeaseLostError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
-from jobs.protocol.files import DataFile, conform, new_attempt, read_table, write_table
+from jobs.protocol.files import DataFile, column, conform, new_attempt, read_table, write_table
 from jobs.protocol.lease import check_lease
 from jobs.protocol.merge import BucketRows, Merged, merge
 from jobs.protocol.partitions import partition_column, partition_function
@@ -98,7 +98,8 @@ def _commit(
             source_name=run.settings.source_name,
             partition_value=partition_function(run.settings.partition_by),
         )
-        version = _write(store, run, job.bucket, base, previous, merged)
+        writer = _Writer(store, run, job.bucket, base.version + 1 if base else 1)
+        version = _write(writer, run, base, previous, merged)
         check_lease(store, run.run_id)
         won = store.create(version.key, version.to_bytes())
         fail_points.hit("publish.version")
@@ -127,15 +128,9 @@ def _rebased(run: Run, winner: BucketVersion) -> BucketVersion:
 
 
 def _write(
-    store: ObjectStore,
-    run: Run,
-    bucket: int,
-    base: BucketVersion | None,
-    previous: BucketRows,
-    merged: Merged,
+    writer: _Writer, run: Run, base: BucketVersion | None, previous: BucketRows, merged: Merged
 ) -> BucketVersion:
     """Write all files of an attempt at the next version and return that version."""
-    writer = _Writer(store, run, bucket, base.version + 1 if base else 1)
     rows = merged.rows
     index = writer.write("index", rows.index, None)
     where = _values(rows.index)
@@ -156,7 +151,7 @@ def _write(
     ]
     changes = merged.changes
     return BucketVersion(
-        bucket=bucket,
+        bucket=writer.bucket,
         version=writer.version,
         run_id=run.run_id,
         kind="publish",
@@ -173,10 +168,10 @@ class _Writer:
     """Writes the files of one attempt, each to a key of its own."""
 
     def __init__(self, store: ObjectStore, run: Run, bucket: int, version: int) -> None:
+        self.bucket = bucket
         self.version = version
         self.n_bytes = 0
         self._store = store
-        self._bucket = bucket
         self._attempt = new_attempt()
         self._facts = run.file_facts(bucket, version, self._attempt)
         self._n_files = 0
@@ -187,7 +182,7 @@ class _Writer:
         """Write one file; partition values are numbered, as they need not fit a key."""
         name = f"{table}-{self._n_files:05d}" if value is not None else table
         self._n_files += 1
-        key = layout.bucket_data(self._bucket, self.version, self._attempt, name)
+        key = layout.bucket_data(self.bucket, self.version, self._attempt, name)
         file = write_table(self._store, key, rows, name=table, facts=self._facts, value=value)
         fail_points.hit(f"publish.{label or table}")
         self.n_bytes += file.size
@@ -195,7 +190,7 @@ class _Writer:
 
 
 def _values(index: pa.Table) -> dict[str, str | None]:
-    return dict(zip(index["doc_id"].to_pylist(), index["value"].to_pylist(), strict=True))
+    return dict(zip(column(index, "doc_id"), column(index, "value"), strict=True))
 
 
 def _groups(

@@ -23,6 +23,7 @@ from chunking.errors import LeaseLostError, ObjectNotFoundError
 from jobs import layout
 from jobs.ports import ObjectInfo, ObjectStore
 from jobs.protocol import fail_points
+from jobs.protocol.files import column
 from jobs.protocol.parallel import map_parallel
 from jobs.protocol.units import UnitMarker
 from jobs.protocol.versions import (
@@ -32,9 +33,17 @@ from jobs.protocol.versions import (
     latest_versions,
     read_version,
 )
-from jobs.protocol.view import PlainView, copy_changes
+from jobs.protocol.view import copy_changes
 
-__all__ = ["Leftover", "fence", "list_data", "mend_changes", "read_leftovers", "read_unit_markers", "read_versions"]
+__all__ = [
+    "Leftover",
+    "fence",
+    "list_data",
+    "mend_changes",
+    "read_leftovers",
+    "read_unit_markers",
+    "read_versions",
+]
 
 _BUCKETS = "_chunkmill/buckets/"
 
@@ -63,7 +72,7 @@ def _leftover(store: ObjectStore, run_id: str) -> Leftover | None:
     except ObjectNotFoundError:
         return None
     table = pq.read_table(pa.BufferReader(data), columns=["bucket"], use_threads=False)
-    return Leftover(run_id=run_id, buckets=frozenset(table["bucket"].to_pylist()))
+    return Leftover(run_id=run_id, buckets=frozenset(column(table, "bucket")))
 
 
 def list_data(store: ObjectStore) -> dict[str, ObjectInfo]:

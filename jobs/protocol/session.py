@@ -28,7 +28,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from chunking import schemas
 from chunking.errors import JobError, StoreError
 from jobs import layout
 from jobs.ports import Clock, ObjectStore

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from chunking.errors import AlignmentError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
-from jobs.protocol.files import DataFile, conform, new_attempt, read_table, write_table
+from jobs.protocol.files import DataFile, column, conform, new_attempt, read_table, write_table
 from jobs.protocol.plan import PlannedUnit
 from jobs.protocol.run import Run
 from jobs.records import UnitTables
@@ -139,7 +140,7 @@ def read_unit(store: ObjectStore, marker: UnitMarker) -> UnitRows:
     return UnitRows(marker=marker, documents=documents, chunks=chunks, boundaries=boundaries)
 
 
-def _only(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+def _only(table: pa.Table, doc_ids: pa.Array[Any]) -> pa.Table:
     return table.filter(pc.is_in(table["doc_id"], value_set=doc_ids))
 
 
@@ -147,7 +148,7 @@ def _write(
     store: ObjectStore, run: Run, unit: PlannedUnit, attempt: str, tables: UnitTables
 ) -> Iterable[DataFile]:
     facts = {**run.facts, "run_id": run.run_id, "unit": str(unit.unit), "attempt": attempt}
-    documents = tables.documents
+    documents = _with_etags(tables.documents, unit)
     if tables.sentences is not None:
         key = layout.sentences(run.run_id, unit.unit, attempt)
         documents = _refer(documents, tables.sentences, key)
@@ -163,12 +164,27 @@ def _write(
         fail_points.hit(f"unit.{name}")
 
 
+def _with_etags(documents: pa.Table, unit: PlannedUnit) -> pa.Table:
+    """Fill in the listed etag where a document could not even be fetched.
+
+    Without it the next run could not tell that it is the same version that failed.
+    """
+    planned = {document.doc_id: document.etag for document in unit.documents}
+    pairs = zip(column(documents, "doc_id"), column(documents, "etag"), strict=True)
+    etags = pa.array([planned[doc] if etag is None else etag for doc, etag in pairs], pa.string())
+    return _replaced(documents, "etag", etags)
+
+
+def _replaced(documents: pa.Table, name: str, values: pa.Array[Any]) -> pa.Table:
+    position = documents.schema.get_field_index(name)
+    return documents.set_column(position, schemas.DOCUMENTS.field(name), values)
+
+
 def _refer(documents: pa.Table, sentences: pa.Table, key: str) -> pa.Table:
     """Name the sentence file in the rows of the documents that have sentences in it."""
     kept = pc.is_in(documents["doc_id"], value_set=pc.unique(sentences["doc_id"]))
     refs = pc.if_else(kept, pa.scalar(key, pa.string()), pa.scalar(None, pa.string()))
-    position = documents.schema.get_field_index("sentences_ref")
-    return documents.set_column(position, schemas.DOCUMENTS.field("sentences_ref"), refs)
+    return _replaced(documents, "sentences_ref", refs)
 
 
 def _marks(documents: pa.Table) -> tuple[DocumentMark, ...]:
@@ -178,7 +194,7 @@ def _marks(documents: pa.Table) -> tuple[DocumentMark, ...]:
 
 def _check(unit: PlannedUnit, tables: UnitTables) -> None:
     planned = sorted(document.doc_id for document in unit.documents)
-    given = sorted(tables.documents["doc_id"].to_pylist())
+    given = sorted(column(tables.documents, "doc_id"))
     if planned != given:
         msg = f"unit {unit.unit} gave rows of {len(given)} documents, planned were {len(planned)}"
         raise AlignmentError(msg)
@@ -196,4 +212,4 @@ def _check(unit: PlannedUnit, tables: UnitTables) -> None:
 
 def _count(chunks: pa.Table) -> tuple[Sequence[str], Sequence[int]]:
     counted = chunks.group_by("doc_id").aggregate([("doc_id", "count")])
-    return counted["doc_id"].to_pylist(), counted["doc_id_count"].to_pylist()
+    return column(counted, "doc_id"), column(counted, "doc_id_count")

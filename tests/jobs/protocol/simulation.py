@@ -1,0 +1,514 @@
+"""A tiny job over the commit protocol: a source, a chunker, an oracle, and runs that can die.
+
+Runs are threads that stop before every store operation until the test lets them go
+on, so that any interleaving of several runs can be played, and any run can be ended
+between any two operations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chunking import ids, schemas
+from chunking.errors import ChunkmillError
+from jobs.adapters.stores.memory import MemoryStore
+from jobs.ports import ObjectStore
+from jobs.protocol.plan import PlannedDocument, PlannedUnit
+from jobs.protocol.publish import publish_bucket
+from jobs.protocol.run import RunSettings
+from jobs.protocol.session import RunSession
+from jobs.protocol.units import commit_unit
+from jobs.protocol.versions import BucketVersion, epoch_of
+from jobs.records import SourceItem, UnitTables
+
+DIMENSION = 2
+PLAIN = ("boundaries", "chunks", "documents")
+VARIES = {"run_id", "attempts", "parse_seconds", "embed_seconds"}
+"""Columns of ``documents`` that depend on the run."""
+
+
+class FakeClock:
+    """Time that passes only when somebody sleeps or looks at the calendar."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        """Return the seconds slept."""
+        return self.seconds
+
+    def now(self) -> float:
+        """Return a calendar time, later each time."""
+        self.seconds += 1
+        return 1_800_000_000 + self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Pass the time."""
+        self.seconds += seconds
+
+
+@dataclass
+class FakeSource:
+    """Documents by key; the content says how they behave.
+
+    ``a|b`` gives the chunks a and b; ``!corrupt`` fails, ``!network`` fails and may be
+    retried, the empty content is skipped. A leading ``#html#`` is the format.
+    """
+
+    documents: dict[str, str] = field(default_factory=dict)
+
+    def items(self) -> list[SourceItem]:
+        """List the documents in key order."""
+        return [
+            SourceItem(
+                source_key=key,
+                source_uri=f"memory:///{key}",
+                size=len(content),
+                etag=etag_of(content),
+                location=key,
+            )
+            for key, content in sorted(self.documents.items())
+        ]
+
+
+def etag_of(content: str) -> str:
+    """Return the etag of a content."""
+    return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+def settings(fingerprint: str = "A", **changes: Any) -> RunSettings:
+    """Return settings; the fingerprint ``A2`` is another model's, ``B`` another chunker's."""
+    base = RunSettings(
+        source="memory://source",
+        fingerprint=fingerprint,
+        model={"name": "tiny", "revision": "2" if "2" in fingerprint else "1", "dimension": DIMENSION},
+        chunking={"separator": fingerprint[:1]},
+        n_buckets=3,
+        unit_documents=2,
+    )
+    return replace(base, **changes)
+
+
+def process(unit: PlannedUnit, source: FakeSource, config: RunSettings) -> UnitTables:
+    """Parse, chunk and embed a unit's documents as they are now."""
+    documents, chunks, boundaries = [], [], []
+    for planned in unit.documents:
+        content = source.documents.get(planned.location, "!network")
+        row, parts = outcome(planned, content, config)
+        documents.append(row)
+        chunks += parts
+        boundaries += [boundary_row(part) for part in parts]
+    schema = schemas.chunks_schema(DIMENSION, config.vector_dtype)
+    sentences = pa.Table.from_pylist(
+        [sentence_row(chunk) for chunk in chunks], schemas.sentences_schema(DIMENSION)
+    )
+    return UnitTables(
+        documents=pa.Table.from_pylist(documents, schemas.DOCUMENTS),
+        chunks=pa.Table.from_pylist(chunks, schema),
+        boundaries=pa.Table.from_pylist(boundaries, schemas.BOUNDARIES),
+        sentences=sentences,
+    )
+
+
+def outcome(
+    planned: PlannedDocument, content: str, config: RunSettings
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the ``documents`` row and the chunk rows of one document."""
+    kind, _, text = content.removeprefix("#").partition("#") if "#" in content else ("txt", "", content)
+    status, error = "ok", None
+    if text.startswith("!"):
+        status, error = "failed", text[1:]
+    elif not text:
+        status, error = "skipped", "empty"
+    good = status == "ok"
+    version = ids.content_version(content.encode()) if good else None
+    parts = chunk_rows(planned, text, version, config) if good else []
+    row = {
+        "doc_id": planned.doc_id,
+        "source_key": planned.source_key,
+        "source_uri": planned.source_uri,
+        "doc_version": version,
+        "etag": etag_of(content),
+        "size_bytes": len(content),
+        "format": kind,
+        "status": status,
+        "error_kind": error,
+        "error_stage": "parse" if error else None,
+        "retryable": error == "network",
+        "attempts": planned.attempts + 1,
+        "stale": False,
+        "warnings": [],
+        "n_chars": len(text) if good else 0,
+        "n_tokens": len(text) if good else 0,
+        "n_chunks": len(parts),
+        "parse_seconds": 0.0,
+        "embed_seconds": 0.0,
+        "parser": "fake",
+        "text": text if good else None,
+        "blocks": [] if good else None,
+        "furniture": [],
+        "metadata": [],
+        "fingerprint": config.fingerprint,
+        "run_id": "",
+    }
+    return row, parts
+
+
+def chunk_rows(
+    planned: PlannedDocument, text: str, version: str | None, config: RunSettings
+) -> list[dict[str, Any]]:
+    """Return one chunk per part; configuration ``B`` also cuts after every third character."""
+    parts = [part for part in text.split("|") if part]
+    if config.fingerprint.startswith("B"):
+        parts = [part[i : i + 3] for part in parts for i in range(0, len(part), 3)]
+    rows = []
+    position = 0
+    names = ids.chunk_ids(planned.doc_id, parts)
+    for index, (name, part) in enumerate(zip(names, parts, strict=True)):
+        rows.append(
+            {
+                "chunk_id": name,
+                "doc_id": planned.doc_id,
+                "source_key": planned.source_key,
+                "source_uri": planned.source_uri,
+                "doc_version": version,
+                "chunk_index": index,
+                "text": part,
+                "prefix": "",
+                "start_char": position,
+                "end_char": position + len(part),
+                "n_tokens": len(part),
+                "kind": "paragraph",
+                "heading_path": [],
+                "boxes": [],
+                "boundaries": "fixed",
+                "vectors": "late",
+                "split_reason": "separator",
+                "embedding": vector(part, str(config.model["revision"])),
+                "metadata": [],
+            }
+        )
+        position += len(part)
+    return rows
+
+
+def vector(text: str, revision: str) -> list[float]:
+    """Return a unit vector that depends on text and model."""
+    angle = int(hashlib.sha256(f"{text}/{revision}".encode()).hexdigest()[:6], 16)
+    return [float(np.float32(np.cos(angle))), float(np.float32(np.sin(angle)))]
+
+
+def boundary_row(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the boundary at a chunk's end."""
+    return {
+        "doc_id": chunk["doc_id"],
+        "doc_version": chunk["doc_version"],
+        "chunk_id": chunk["chunk_id"],
+        "position": chunk["end_char"],
+        "reason": chunk["split_reason"],
+    }
+
+
+def sentence_row(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a chunk as one sentence."""
+    return {
+        "doc_id": chunk["doc_id"],
+        "doc_version": chunk["doc_version"],
+        "sentence_index": chunk["chunk_index"],
+        "start_char": chunk["start_char"],
+        "end_char": chunk["end_char"],
+        "n_tokens": chunk["n_tokens"],
+        "window_hash": "w",
+        "vector": np.array(chunk["embedding"], np.float16),
+    }
+
+
+def run_job(
+    store: ObjectStore,
+    source: FakeSource,
+    config: RunSettings,
+    *,
+    clock: FakeClock | None = None,
+    take_over: bool = True,
+    twins: bool = False,
+    interrupt_after: int | None = None,
+    **plan: Any,
+) -> dict[str, object]:
+    """Do one whole run; ``twins`` makes every attempt twice, an interruption stops early."""
+    with RunSession.open(
+        store,
+        config,
+        clock=clock or FakeClock(),
+        take_over=take_over,
+        heartbeat=False,
+        workers=1,
+    ) as session:
+        session.make_plan(source.items(), **plan)
+        for done, number in enumerate(session.units_to_do()):
+            if done == interrupt_after:
+                break
+            for _ in range(1 + twins):
+                unit = session.unit(number)
+                marker = commit_unit(store, session.run, unit, process(unit, source, config))
+            session.unit_done(marker)
+            publish(store, session, session.ready(), twins=twins)
+        publish(store, session, session.ready(), twins=twins)
+        publish(store, session, session.remaining(), twins=twins)
+        return session.finish()
+
+
+def publish(store: ObjectStore, session: RunSession, jobs: Sequence[Any], *, twins: bool) -> None:
+    """Publish buckets, each twice if asked."""
+    for job in jobs:
+        for _ in range(1 + twins):
+            version = publish_bucket(store, session.run, job)
+        session.published(version)
+
+
+class Crash(BaseException):
+    """The process is gone: nothing catches this, and no store operation follows it."""
+
+
+class Actor:
+    """A run in a thread of its own that does one store operation per :meth:`step`."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        job: Callable[[ObjectStore], object],
+        *,
+        watch: Callable[[str, str], None] = lambda operation, key: None,
+    ) -> None:
+        self.ended = False
+        self.error: BaseException | None = None
+        self.steps = 0
+        self._doomed: BaseException | None = None
+        self._dead = False
+        self._watch = watch
+        self._go = threading.Semaphore(0)
+        self._paused = threading.Semaphore(0)
+        view = store.view(before=self._before, after=self._after)
+        self._thread = threading.Thread(target=self._main, args=(job, view), daemon=True)
+        self._thread.start()
+        self._paused.acquire()
+
+    def step(self) -> bool:
+        """Let the next store operation happen; False if the run has ended."""
+        if self.ended:
+            return False
+        self.steps += 1
+        self._go.release()
+        self._paused.acquire()
+        return not self.ended
+
+    def run(self, steps: int | None = None) -> None:
+        """Let so many operations happen, or all."""
+        while steps is None or steps > 0:
+            if not self.step():
+                return
+            steps = None if steps is None else steps - 1
+
+    def die(self) -> None:
+        """End the run here, as by SIGKILL."""
+        self._dead = True
+        self.run()
+        self._thread.join()
+
+    def fail_next(self, error: Exception) -> None:
+        """Let the next operation happen, but tell the run that it failed."""
+        self._doomed = error
+        self.step()
+
+    def _before(self, operation: str, key: str) -> None:
+        del operation, key
+        if self._dead:
+            raise Crash
+        self._paused.release()
+        self._go.acquire()
+        if self._dead:
+            raise Crash
+
+    def _after(self, operation: str, key: str) -> None:
+        self._watch(operation, key)
+        if self._doomed is not None:
+            error, self._doomed = self._doomed, None
+            raise error
+
+    def _main(self, job: Callable[[ObjectStore], object], view: ObjectStore) -> None:
+        try:
+            job(view)
+        except (Crash, ChunkmillError, AssertionError) as error:
+            self.error = error
+        finally:
+            self.ended = True
+            self._paused.release()
+
+
+# --- the oracle ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def read_rows(data: bytes) -> tuple[dict[str, Any], ...]:
+    """Return the rows of Parquet bytes."""
+    return tuple(pq.read_table(pa.BufferReader(data)).to_pylist())
+
+
+def plain_files(store: MemoryStore, table: str) -> dict[str, bytes]:
+    """Return the plain files of a table by key."""
+    return {k: v for k, v in sorted(store.objects.items()) if k.startswith(f"{table}/")}
+
+
+def plain_rows(store: MemoryStore, table: str) -> list[dict[str, Any]]:
+    """Return all rows that a plain reader sees, in key order."""
+    return [row for data in plain_files(store, table).values() for row in read_rows(data)]
+
+
+def chains(store: MemoryStore) -> dict[int, list[BucketVersion]]:
+    """Return the version chain of every bucket."""
+    found: dict[int, list[BucketVersion]] = defaultdict(list)
+    for key, data in sorted(store.objects.items()):
+        if key.startswith("_chunkmill/buckets/") and key.endswith(".json"):
+            version = BucketVersion.from_bytes(data)
+            found[version.bucket].append(version)
+    return found
+
+
+def committed_rows(store: MemoryStore, table: str) -> list[dict[str, Any]]:
+    """Return all rows of the last committed versions."""
+    return [
+        row
+        for chain in chains(store).values()
+        for file in chain[-1].table(table)
+        for row in read_rows(store.objects[file.key])
+    ]
+
+
+def stable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``documents`` row without what depends on the run."""
+    return {k: v for k, v in row.items() if k not in VARIES and k != "sentences_ref"}
+
+
+def expected_rows(
+    source: FakeSource, config: RunSettings, before: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the ``documents`` rows and chunk ids after a run over what was published before."""
+    published = {row["doc_id"]: row for row in before}
+    documents, chunks = [], []
+    for item in source.items():
+        planned = planned_of(item)
+        row, parts = outcome(planned, source.documents[item.source_key], config)
+        old = published.get(planned.doc_id)
+        if row["status"] == "failed" and old is not None and old["doc_version"] is not None:
+            kept = ("doc_version", "format", "n_chars", "n_tokens", "n_chunks", "text", "blocks")
+            row = {**row, **{name: old[name] for name in kept}, "stale": True}
+        else:
+            chunks += [part["chunk_id"] for part in parts]
+        documents.append(row)
+    table = pa.Table.from_pylist(documents, schemas.DOCUMENTS)
+    return [stable(row) for row in table.sort_by("doc_id").to_pylist()], sorted(chunks)
+
+
+def planned_of(item: SourceItem) -> PlannedDocument:
+    """Return a listed document as it would be planned."""
+    return PlannedDocument(
+        doc_id=ids.doc_id(item.source_key),
+        source_key=item.source_key,
+        source_uri=item.source_uri,
+        parent_doc_id=None,
+        etag=item.etag,
+        size_bytes=item.size,
+        attempts=0,
+        metadata={},
+        location=item.location,
+        table_row=None,
+    )
+
+
+def check_each_document_once(store: MemoryStore) -> None:
+    """Check that a reader of any plain directory sees no document in two files."""
+    for table in PLAIN:
+        seen: dict[str, str] = {}
+        for key, data in plain_files(store, table).items():
+            for doc_id in {row["doc_id"] for row in read_rows(data)}:
+                assert seen.setdefault(doc_id, key) == key, f"{doc_id} in {seen[doc_id]} and {key}"
+
+
+def check_dataset(store: MemoryStore) -> None:
+    """Check that plain rows, feed, documents and version chains agree."""
+    check_chains(store)
+    check_each_document_once(store)
+    for table in PLAIN:
+        rows, committed = plain_rows(store, table), committed_rows(store, table)
+        key = lambda row: (row["doc_id"], row.get("chunk_index", row.get("position", 0)))  # noqa: E731
+        assert sorted(rows, key=key) == sorted(committed, key=key), table
+        for name, data in plain_files(store, table).items():
+            order = [key(row) for row in read_rows(data)]
+            assert order == sorted(order), f"{name} is not sorted"
+    chunks = plain_rows(store, "chunks")
+    names = [row["chunk_id"] for row in chunks]
+    assert len(set(names)) == len(names)
+    assert replay(feeds(store)) == set(names)
+    boundaries = plain_rows(store, "boundaries")
+    assert sorted(row["chunk_id"] for row in boundaries) == sorted(names)
+    check_documents(plain_rows(store, "documents"), chunks)
+
+
+def check_documents(documents: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]]) -> None:
+    """Check that each documents row describes the published chunks."""
+    of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for chunk in chunks:
+        of[chunk["doc_id"]].append(chunk)
+    for row in documents:
+        mine = of.pop(row["doc_id"], [])
+        assert row["n_chunks"] == len(mine), row
+        assert {chunk["doc_version"] for chunk in mine} <= {row["doc_version"]}
+        assert "".join(c["text"] for c in mine) == (row["text"] or "").replace("|", "")
+        assert row["stale"] == (row["status"] == "failed" and row["doc_version"] is not None)
+    assert not of, f"chunks without a document: {sorted(of)}"
+
+
+def check_chains(store: MemoryStore) -> None:
+    """Check that versions are numbered without a gap and that run ids never decrease."""
+    for bucket, chain in chains(store).items():
+        assert [version.version for version in chain] == list(range(1, len(chain) + 1)), bucket
+        epochs = [epoch_of(version.run_id) for version in chain]
+        assert epochs == sorted(epochs), (bucket, epochs)
+        published = [v.run_id for v in chain if v.kind == "publish"]
+        assert len(set(published)) == len(published), (bucket, published)
+        for file in chain[-1].files:
+            assert hashlib.sha256(store.objects[file.key]).hexdigest() == file.sha256
+
+
+def feeds(store: MemoryStore) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the plain change feed in run order."""
+    for key, data in plain_files(store, "changes").items():
+        run_id = key.split("/")[1].removeprefix("run=")
+        for row in read_rows(data):
+            yield {**row, "run_id": run_id}
+
+
+def replay(rows: Iterator[dict[str, Any]]) -> set[str]:
+    """Return the chunk ids that are left after all changes, checking each change."""
+    alive: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        name = row["chunk_id"]
+        assert (row["run_id"], name) not in seen, f"{name} twice in {row['run_id']}"
+        seen.add((row["run_id"], name))
+        if row["op"] == "delete":
+            assert name in alive, f"{row['run_id']} deletes {name}, which is not there"
+            alive.discard(name)
+        else:
+            assert row["vector_changed"] or name in alive
+            alive.add(name)
+    return alive

@@ -37,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import unicodedata
+import warnings
 import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,8 +47,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -1003,15 +1004,18 @@ def _check_partition(
 
 
 def _partition_value(partition_by: object, row: Mapping[str, Any]) -> str | None:
-    """Return the value by which a document is partitioned; empty where it has none."""
-    if partition_by is None:
+    """Return the value by which a document is partitioned; Hive's null where it has none."""
+    if not isinstance(partition_by, str):
         return None
     if partition_by == "folder":
-        folder, slash, _ = row["source_key"].partition("/")
-        return folder if slash else ""
-    if isinstance(partition_by, str) and partition_by.startswith("metadata."):
-        return str(dict(row["metadata"]).get(partition_by.removeprefix("metadata."), ""))
-    return str(row.get(str(partition_by), ""))
+        path = row["source_key"].partition("://")[2] or row["source_key"]
+        folder, slash, _ = path.partition("/")
+        value = folder if slash else ""
+    elif partition_by.startswith("metadata."):
+        value = dict(row["metadata"]).get(partition_by.removeprefix("metadata."), "")
+    else:
+        value = row.get(partition_by, "")
+    return str(value) or "__HIVE_DEFAULT_PARTITION__"
 
 
 # ------------------------------------------------------------------ documents and blocks
@@ -1255,6 +1259,8 @@ def _check_chunk_values(context: _Context, document: _Document, row: Mapping[str
     at, start, law = document.at, row["start_char"], "chunks.values"
     wanted = context.dataset.chunking.get("vectors")
     vectors = _VECTORS.get(str(wanted), _ALL_VECTORS) if document.current else _ALL_VECTORS
+    if row["vectors"] == "chunk" and not _has_tokens(context, row["text"]):
+        vectors |= _VECTORS["chunk"]  # nothing to pool: control characters and the like
     for name, allowed in (
         ("boundaries", _BOUNDARIES),
         ("vectors", vectors),
@@ -1269,6 +1275,10 @@ def _check_chunk_values(context: _Context, document: _Document, row: Mapping[str
     prefix = row["prefix"]
     fine = not prefix or prefix.endswith("\n")
     at.require("chunks.prefix", fine, f"prefix ends in {prefix[-10:]!r}", start)
+
+
+def _has_tokens(context: _Context, text: str) -> bool:
+    return context.tokenizer is None or len(context.tokenizer.positions(text)) > 0
 
 
 def _place_chunks(document: _Document) -> list[_Chunk]:
@@ -1342,6 +1352,10 @@ def _check_chunk_path(document: _Document, chunk: _Chunk) -> None:
     paths = [block.heading_path for block in chunk.blocks]
     bodies = [block.heading_path for block in chunk.blocks if block.kind not in _HEADINGS]
     right = [*paths, _common(paths), _common(bodies or paths)]
+    if not bodies:
+        first = chunk.blocks[0]
+        own = " ".join(document.text[first.start : first.end].split())
+        right.append([*first.heading_path, own])
     path = chunk.row["heading_path"]
     told = f"heading_path {path} is not that of its blocks, such as {paths[0]}"
     document.at.require("chunks.heading_path", path in right, told, chunk.start)
@@ -1385,10 +1399,11 @@ def _check_prefix(document: _Document, chunk: _Chunk) -> None:
     foreign = [word for word in _WORD.findall(prefix) if word not in known]
     told = f"the prefix holds words that stand nowhere above: {foreign[:5]}"
     document.at.require("chunks.prefix", not foreign, told, chunk.start)
-    seen = [heading in prefix for heading in path]
-    inner = seen[seen.index(True) :] if any(seen) else []
-    left_out = [path[len(path) - len(inner) + i] for i, here in enumerate(inner) if not here]
-    gone = [heading for heading in left_out if heading not in chunk.row["text"]]
+    names = [" ".join(heading.split()) for heading in path]
+    kept = [name in prefix for name in names]
+    inner = names[kept.index(True) :] if any(kept) else []
+    shown = prefix + " ".join(chunk.row["text"].split())
+    gone = [name for name in inner if name not in shown]
     told = f"the prefix leaves out {gone} but keeps a heading further out"
     document.at.require("chunks.prefix", not gone, told, chunk.start)
 
@@ -1627,19 +1642,19 @@ def _check_boundaries(document: _Document, *, tiled: bool) -> None:
         last = index == len(rows) - 1
         told = f"reason {reason!r} at boundary {index} of {len(rows)}"
         at.require("boundaries.reason", (reason == "document_end") == last, told, position)
-        _check_distance(at, row)
+        _check_distance(at, row, strategy=chunk["boundaries"])
     for one, two in pairwise(document.chunks) if tiled else ():
         _check_place(document, one, two)
 
 
-def _check_distance(at: _At, row: Mapping[str, Any]) -> None:
+def _check_distance(at: _At, row: Mapping[str, Any], *, strategy: str) -> None:
     law, position = "boundaries.distance", row["position"]
     distance, threshold = row["distance"], row["threshold"]
     fine = distance is None or -_EPSILON <= distance <= 2 + _EPSILON
     at.require(law, fine, f"the distance {distance} is not in [0, 2]", position)
     fine = threshold is None or math.isfinite(threshold)
     at.require(law, fine, f"the threshold is {threshold}", position)
-    if row["reason"] == "semantic":
+    if row["reason"] == "semantic" and strategy != "optimal":  # which has no threshold
         given = distance is not None and threshold is not None
         fine = given and distance >= threshold - 2 * _EPSILON
         told = f"semantic, with distance {distance} and threshold {threshold}"
@@ -1762,6 +1777,7 @@ def _check_units(context: _Context, document: _Document, *, tiled: bool) -> None
     if not _check_spans(document, units):
         return
     _check_unit_values(document, units)
+    _check_windows(context, document, units)
     _check_unit_tokens(context, document, units)
     if tiled:
         _check_pooling(context, document, units)
@@ -1797,6 +1813,19 @@ def _check_unit_values(document: _Document, units: _Units) -> None:
         at.require(law, fine, f"distance_next {distance} is not in [0, 2]", start)
         told = f"window_hash is {row['window_hash']!r}"
         at.require(law, _HEX32.fullmatch(row["window_hash"]), told, start)
+
+
+def _check_windows(context: _Context, document: _Document, units: _Units) -> None:
+    """Hold ``late`` to documents of one window, ``late_windowed`` to those of several."""
+    several = len({row["window_hash"] for row in units.rows}) > 1
+    longest = context.dataset.model.get("max_seq_length")
+    beyond = isinstance(longest, int) and document.row["n_tokens"] > longest
+    right = "late_windowed" if several or (beyond and document.current) else "late"
+    for chunk in document.chunks:
+        mode = chunk.row["vectors"]
+        fine = mode == right or mode not in _VECTORS["late"]
+        told = f"vectors is {mode}, its windows say {right}"
+        document.at.require("chunks.values", fine, told, chunk.start)
 
 
 def _check_unit_tokens(context: _Context, document: _Document, units: _Units) -> None:
@@ -1937,7 +1966,8 @@ def _check_versions(context: _Context, bucket: int, files: Sequence[_File]) -> N
     at = context.log.at(file=f"_chunkmill/buckets/{bucket:05d}/")
     bodies = [_read_version(path, at) for path in sorted(folder.glob("*.json"))]
     versions = [body for body in bodies if body is not None]
-    if not at.require("layout.chain", versions or not files, "plain files, but no version"):
+    due = [file for file in files if not _is_placeholder(context, file)]
+    if not at.require("layout.chain", versions or not due, "plain files, but no version"):
         return
     for body in versions:
         right = body["bucket"] == bucket and body["previous"] == body["version"] - 1
@@ -1983,7 +2013,9 @@ def _check_plain(
         there[file.table, value] = file
     for place, file in there.items():
         at = context.log.at(file=file.key)
-        if at.require("layout.plain", place in right, "no committed version has this file"):
+        if _is_placeholder(context, file):
+            at.checked("layout.plain")
+        elif at.require("layout.plain", place in right, "no committed version has this file"):
             same = _sha256(file.path) == right[place]["sha256"]
             told = f"not a copy of {right[place]['key']}, which is committed"
             at.require("layout.plain", same, told)
@@ -1991,6 +2023,22 @@ def _check_plain(
         at = context.log.at(file=committed["key"])
         told = f"committed, but there is no plain file of {place[0]} (value {place[1]!r})"
         at.require("layout.plain", place in there, told)
+
+
+def _is_placeholder(context: _Context, file: _File) -> bool:
+    """Tell whether a file only lets readers open a table that has no row."""
+    others = [
+        other.table
+        for files in context.dataset.files.values()
+        for other in files
+        if other.table == file.table
+    ]
+    if len(others) > 1:
+        return False
+    try:
+        return int(pq.read_metadata(file.path).num_rows) == 0
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def _sha256(path: Path) -> str:
@@ -2069,7 +2117,8 @@ def _check_readers(context: _Context) -> None:
     elif importlib.util.find_spec("ray") is None:
         context.log.notice("ray is not installed; its reading was not checked")
     else:
-        with _ray() as read:
+        with warnings.catch_warnings(), _ray() as read:
+            warnings.simplefilter("ignore")
             _compare_reader(context, "ray", read, expected)
 
 
@@ -2080,7 +2129,9 @@ def _compare_reader(
         folder = context.dataset.root / table
         at = context.log.at(file=f"{table}/")
         try:
-            found: int | str = read(folder)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what a reader deprecates is not the dataset's
+                found: int | str = read(folder)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises is what users would meet
             found = f"{type(error).__name__}: {error}"
         told = f"{name} gives {found}, not {rows} rows"

@@ -171,7 +171,7 @@ def refine_large(layout: Layout, atoms: Atoms) -> Atoms:
         if is_heading(block):
             heading_size += size
         else:
-            if 0 < heading_size < room and block.kind not in ("table", "code"):
+            if 0 < heading_size < room and layout.divisible(block):
                 left = room - heading_size
             heading_size = 0
         if size > left:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from chunking.atoms import Atoms, refine
 from chunking.errors import DocumentError
-from chunking.layout import Layout
+from chunking.layout import Layout, is_heading
 from chunking.prefixes import Part, Prefixes
 from chunking.splitting import middle_cut, span_of, token_cuts
 
@@ -74,16 +74,54 @@ def fit(
     done = list(drafts)
     while any(draft.n_tokens == 0 for draft in done):
         done = _counted(layout, atoms, done)
-        too_large = [draft for draft in done if draft.n_tokens > layout.cap]
-        cuts = {
-            draft.start: _forced_cuts(layout, atoms, draft)
-            for draft in too_large
-            if not draft.parts and draft.end - draft.start == 1
-        }
-        if cuts:
+        while cuts := _all_cuts(layout, atoms, done, repack):
             atoms, done = _refined(layout, atoms, done, cuts)
         done = _reduced(layout, prefixes, atoms, done, repack)
     return atoms, done
+
+
+def _all_cuts(
+    layout: Layout, atoms: Atoms, drafts: list[Draft], repack: Repack
+) -> dict[int, list[int]]:
+    """Return the cuts inside atoms that drafts above the cap ask for, by atom."""
+    cuts: dict[int, list[int]] = {}
+    for draft in drafts:
+        if draft.n_tokens <= layout.cap or draft.parts:
+            continue
+        if draft.end - draft.start == 1:
+            cuts[draft.start] = _forced_cuts(layout, atoms, draft)
+        else:
+            cuts.update(_heading_cuts(layout, atoms, draft, repack))
+    return cuts
+
+
+def _heading_cuts(
+    layout: Layout, atoms: Atoms, draft: Draft, repack: Repack
+) -> dict[int, list[int]]:
+    """Return cuts of those atoms that a heading would be parted from by the lower cap."""
+    lower, blocks = _lower_cap(layout, atoms, draft), layout.document.blocks
+    cuts = {}
+    for at in repack(atoms, draft.start, draft.end, lower)[:-1]:
+        first = at
+        while first > draft.start and is_heading(blocks[atoms.blocks[first - 1]]):
+            first -= 1
+        block = blocks[atoms.blocks[at]]
+        room = lower - layout.special - (atoms.sizes[at] - atoms.sizes[first])
+        if first == at or is_heading(block) or room < 1 or not layout.divisible(block):
+            continue
+        span = text_span(layout.document.text, atoms, at, at + 1)
+        found = token_cuts(
+            layout.document.text, layout.tokens, *span, limit=layout.cap, first=room
+        )
+        if found:
+            cuts[at] = found[:1]
+    return cuts
+
+
+def _lower_cap(layout: Layout, atoms: Atoms, draft: Draft) -> int:
+    """Return what a draft's estimates must not exceed, were they as far off everywhere."""
+    guess = estimate(layout, atoms, draft.start, draft.end)
+    return min(guess - 1, layout.cap * guess // max(draft.n_tokens, 1))
 
 
 def _counted(layout: Layout, atoms: Atoms, drafts: list[Draft]) -> list[Draft]:
@@ -110,9 +148,7 @@ def _reduced(
         elif draft.parts:
             reduced.append(replace(draft, parts=_trimmed(draft.parts, excess), n_tokens=0))
         else:
-            guess = estimate(layout, atoms, draft.start, draft.end)
-            # What the estimate must not exceed, were it as far off everywhere.
-            lower = min(guess - 1, layout.cap * guess // max(draft.n_tokens, 1))
+            lower = _lower_cap(layout, atoms, draft)
             start = draft.start
             for end in repack(atoms, draft.start, draft.end, lower):
                 reduced.append(new_draft(layout, prefixes, atoms, start, end))

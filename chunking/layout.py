@@ -61,6 +61,10 @@ class Layout:
         """The hard cap on the exact model input of a chunk."""
         return self.settings.max_tokens
 
+    def divisible(self, block: Block) -> bool:
+        """Return whether the first piece of a block may be cut to stay with its heading."""
+        return block.kind not in ("table", "code") or block.start in self.unfit
+
     def units_between(self, start: int, end: int) -> list[int]:
         """Return the starts of units strictly inside a span."""
         low = bisect_right(self.unit_starts, start)

@@ -119,7 +119,7 @@ def read_prefixes(layout: Layout) -> Prefixes:
     text = layout.document.text
     headers: dict[int, str] = {}
     for block in layout.document.blocks:
-        if block.kind == "table" and block.index not in layout.whole and len(block.row_starts) > 1:
+        if block.kind == "table" and len(block.row_starts) > 1:
             headers[block.index] = text[block.start : block.row_starts[1]].strip()
             lines[headers[block.index]] = 0
             if block.index in captions:

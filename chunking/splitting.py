@@ -63,7 +63,8 @@ def token_cuts(
     where there is none, the last token start that parts no character.
     """
     cuts: list[int] = []
-    index = int(np.searchsorted(tokens.starts, start, side="left"))
+    # A token may begin with the blanks before the span.
+    index = int(np.searchsorted(tokens.ends, start, side="right"))
     last = int(np.searchsorted(tokens.starts, end, side="left"))
     room = limit if first is None else first
     while last - index > room:

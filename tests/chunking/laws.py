@@ -1,0 +1,301 @@
+"""The laws of chunking, checked from the text and the counter alone.
+
+Nothing here uses the code under test; each function yields one sentence per violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from chunking.model import Block, Chunk, Document, Sentence
+from chunking.settings import ChunkingSettings
+
+Count = Callable[[Sequence[str]], list[int]]
+HEADINGS = ("heading", "title")
+
+
+def violations(  # noqa: PLR0913 - all that the laws speak of
+    document: Document,
+    units: Sequence[Sentence],
+    chunks: Sequence[Chunk],
+    settings: ChunkingSettings,
+    count: Count,
+    *,
+    slack: int = 0,
+) -> list[str]:
+    """Return every violation; ``slack`` is how far counts may differ from estimates."""
+    context = Laws(document, units, chunks, settings, count, slack)
+    return [
+        f"{check.__name__}: {found}"
+        for check in (
+            context.spans, context.coverage, context.cap, context.prefixes, context.lines,
+            context.headings, context.whole_blocks, context.minimum, context.facts,
+            context.tokens, context.reasons, context.continuations,
+        )
+        for found in check()
+    ]  # fmt: skip
+
+
+class Laws:
+    """One chunked document under examination."""
+
+    def __init__(  # noqa: PLR0913 - as above
+        self,
+        document: Document,
+        units: Sequence[Sentence],
+        chunks: Sequence[Chunk],
+        settings: ChunkingSettings,
+        count: Count,
+        slack: int,
+    ) -> None:
+        self.text = document.text
+        self.document = document
+        self.units = units
+        self.chunks = chunks
+        self.settings = settings
+        self.count = count
+        self.slack = slack
+
+    def size(self, text: str) -> int:
+        """Return the exact size of a text."""
+        return self.count([text])[0]
+
+    def certainly_fits(self, text: str) -> bool:
+        """Return whether a text fits under the cap by more than the slack."""
+        return self.size(text) <= self.settings.max_tokens - self.slack
+
+    def spans(self) -> Iterator[str]:
+        """Check that spans are trimmed, ordered, and disjoint without overlap."""
+        for chunk in self.chunks:
+            piece = self.text[chunk.start : chunk.end]
+            if not piece or piece != piece.strip():
+                yield f"chunk {chunk.index} is blank or not trimmed: {piece[:30]!r}"
+        for before, chunk in zip(self.chunks, self.chunks[1:], strict=False):
+            if chunk.start <= before.start or chunk.end <= before.end:
+                yield f"chunk {chunk.index} does not go on"
+            if not self.settings.overlap and chunk.start < before.end:
+                yield f"chunk {chunk.index} overlaps"
+
+    def coverage(self) -> Iterator[str]:
+        """Check that no visible code point is lost."""
+        position = 0
+        for chunk in self.chunks:
+            if self.text[position : max(position, chunk.start)].strip():
+                yield f"lost before chunk {chunk.index}: {self.text[position : chunk.start]!r}"
+            position = max(position, chunk.end)
+        if self.text[position:].strip():
+            yield f"lost at the end: {self.text[position:]!r}"
+
+    def cap(self) -> Iterator[str]:
+        """Check the exact model input against the cap."""
+        for chunk in self.chunks:
+            n = self.size(chunk.prefix + self.text[chunk.start : chunk.end])
+            if n != chunk.n_tokens and max(n, 1) != chunk.n_tokens:
+                yield f"chunk {chunk.index} says {chunk.n_tokens} tokens, has {n}"
+            if n > self.settings.max_tokens:
+                yield f"chunk {chunk.index} has {n} tokens"
+
+    def blocks_in(self, chunk: Chunk) -> list[Block]:
+        """Return the blocks that share visible text with a chunk."""
+        return [b for b in self.document.blocks if b.start < chunk.end and chunk.start < b.end]
+
+    def prefixes(self) -> Iterator[str]:
+        """Check that heading lines are the inner end of the path, less what the text has."""
+        for chunk in self.chunks:
+            if chunk.prefix and not chunk.prefix.endswith("\n"):
+                yield f"prefix of chunk {chunk.index} does not end in a newline"
+            blocks = self.blocks_in(chunk)
+            own = {" ".join(self.text[b.start : b.end].split()) for b in blocks if b.kind in HEADINGS}
+            body = [b for b in blocks if b.kind not in HEADINGS]
+            path = [" ".join(p.split()) for p in (body or blocks)[0].heading_path]
+            expected = [line for line in path if line not in own]
+            if not self.settings.prefix_headings:
+                expected = []
+            head = self.table_head(chunk)
+            lines = chunk.prefix.removesuffix("\n").split("\n") if chunk.prefix else []
+            allowed = expected + head
+            if lines != allowed[len(allowed) - len(lines) :]:
+                yield f"prefix of chunk {chunk.index} is {lines}, not the end of {allowed}"
+
+    def table_head(self, chunk: Chunk) -> list[str]:
+        """Return caption and header lines that a continuation chunk should repeat."""
+        first = self.blocks_in(chunk)[0]
+        if first.kind != "table" or len(first.row_starts) < 2 or chunk.start < first.row_starts[1]:
+            return []
+        lines = self.text[first.start : first.row_starts[1]].strip().split("\n")
+        caption = self.caption_of(first)
+        if caption is not None and caption not in self.blocks_in(chunk):
+            lines.insert(0, " ".join(self.text[caption.start : caption.end].split()))
+        return lines
+
+    def caption_of(self, table: Block) -> Block | None:
+        """Return the caption before a table, or after it if no other table follows."""
+        blocks = self.document.blocks
+        if table.index and blocks[table.index - 1].kind == "caption":
+            return blocks[table.index - 1]
+        after = blocks[table.index + 1 : table.index + 3]
+        if after and after[0].kind == "caption" and (len(after) < 2 or after[1].kind != "table"):
+            return after[0]
+        return None
+
+    def lines_of(self, block: Block) -> list[tuple[int, int]]:
+        """Return the spans of a table's rows or of a code block's lines."""
+        if block.kind == "table":
+            starts = list(block.row_starts)
+        else:
+            starts = [block.start]
+            starts += [
+                i + 1 for i in range(block.start, block.end) if self.text[i] == "\n"
+            ]
+        return list(zip(starts, [*starts[1:], block.end], strict=True))
+
+    def lines(self) -> Iterator[str]:
+        """Check that rows and code lines are cut only where they exceed the cap alone."""
+        for block in self.document.blocks:
+            if block.kind not in ("table", "code"):
+                continue
+            for start, end in self.lines_of(block):
+                for chunk in self.chunks:
+                    left = self.text[start : max(start, min(end, chunk.end))].strip()
+                    right = self.text[min(end, max(start, chunk.end)) : end].strip()
+                    if left and right and self.certainly_fits(self.text[start:end].strip()):
+                        yield f"chunk {chunk.index} ends inside {self.text[start:end]!r}"
+
+    def headings(self) -> Iterator[str]:
+        """Check that no chunk ends with a heading, where that can be avoided."""
+        blocks = self.document.blocks
+        for chunk in self.chunks[:-1]:
+            last = self.blocks_in(chunk)[-1]
+            if last.kind not in HEADINGS or chunk.end < len(self.text[: last.end].rstrip()):
+                continue
+            first = last.index
+            while first and blocks[first - 1].kind in HEADINGS:
+                first -= 1
+            after = last.index + 1
+            while after < len(blocks) and blocks[after].kind in HEADINGS:
+                after += 1
+            if after == len(blocks):
+                continue
+            end = self.first_piece(blocks[after])
+            if self.certainly_fits(self.text[blocks[first].start : end].strip()):
+                yield f"chunk {chunk.index} ends with a heading: {self.text[last.start : last.end]!r}"
+
+    def first_piece(self, block: Block) -> int:
+        """Return the end of the smallest beginning of a block that a heading may keep."""
+        if block.kind in ("table", "code"):
+            start, end = self.lines_of(block)[0]
+            if self.size(self.text[start:end].strip()) <= self.settings.max_tokens + self.slack:
+                return end
+        words = self.text[block.start : block.end].split()
+        at = self.text.index(words[0], block.start)
+        return min(block.end, at + len(words[0]))
+
+    def whole_blocks(self) -> Iterator[str]:
+        """Check that tables and code that fit are whole, unless a heading's law stands before."""
+        blocks = self.document.blocks
+        for block in blocks:
+            piece = self.text[block.start : block.end]
+            if block.kind not in ("table", "code") or not self.certainly_fits(piece.strip()):
+                continue
+            first = block.index
+            while first and blocks[first - 1].kind in HEADINGS:
+                first -= 1
+            together = self.text[blocks[first].start : block.end].strip()
+            if self.size(together) > self.settings.max_tokens - self.slack and first < block.index:
+                continue
+            holders = [c for c in self.chunks if c.start < block.end and block.start < c.end]
+            if not any(not self.outside(block, c) for c in holders):
+                yield f"{block.kind} {block.index} of {self.size(piece)} tokens is cut"
+
+    def outside(self, block: Block, chunk: Chunk) -> str:
+        """Return the visible text of a block that a chunk does not hold."""
+        before = self.text[block.start : max(block.start, chunk.start)]
+        return (before + self.text[min(block.end, chunk.end) : block.end]).strip()
+
+    def minimum(self) -> Iterator[str]:
+        """Check that no chunk below the minimum could join a neighbour."""
+        if self.settings.overlap:
+            return
+        for i, chunk in enumerate(self.chunks):
+            if chunk.n_tokens >= self.settings.min_tokens:
+                continue
+            for left in (i - 1, i):
+                if 0 <= left and left + 1 < len(self.chunks):
+                    start, end = self.chunks[left].start, self.chunks[left + 1].end
+                    if self.size(self.text[start:end]) <= self.settings.max_tokens:
+                        yield f"chunk {i} of {chunk.n_tokens} tokens could join a neighbour"
+
+    def facts(self) -> Iterator[str]:
+        """Check index, kind, heading path, pages and languages."""
+        for i, chunk in enumerate(self.chunks):
+            blocks = self.blocks_in(chunk)
+            body = [b for b in blocks if b.kind not in HEADINGS]
+            kinds = {b.kind for b in body}
+            if len(kinds) > 1 and chunk.kind != "mixed":
+                yield f"chunk {i} of {kinds} is called {chunk.kind}"
+            if len(kinds) == 1 and {chunk.kind} != kinds:
+                yield f"chunk {i} of {kinds} is called {chunk.kind}"
+            if not kinds and chunk.kind not in HEADINGS:
+                yield f"chunk {i} of headings is called {chunk.kind}"
+            if body and chunk.heading_path != body[0].heading_path:
+                yield f"chunk {i} has the path {chunk.heading_path}"
+            if chunk.index != i:
+                yield f"chunk {i} is numbered {chunk.index}"
+            pages = [p for b in blocks for p in (b.page_start, b.page_end) if p is not None]
+            if (chunk.page_start, chunk.page_end) != (min(pages, default=None), max(pages, default=None)):
+                yield f"chunk {i} has wrong pages"
+            codes = {b.code_language for b in blocks if b.kind == "code"}
+            if chunk.code_language != (next(iter(codes)) if len(codes) == 1 else None):
+                yield f"chunk {i} has the code language {chunk.code_language}"
+
+    def tokens(self) -> Iterator[str]:
+        """Check that the token ranges partition the document's tokens without overlap."""
+        n = self.units[-1].token_end if self.units else 0
+        if self.settings.overlap or not self.chunks:
+            return
+        position = 0
+        for chunk in self.chunks:
+            if chunk.token_start != position:
+                yield f"chunk {chunk.index} starts at token {chunk.token_start}, not {position}"
+            position = chunk.token_end
+        if position != n:
+            yield f"the last chunk ends at token {position} of {n}"
+
+    def reasons(self) -> Iterator[str]:
+        """Check positions and reasons of boundaries."""
+        for i, chunk in enumerate(self.chunks):
+            boundary = chunk.boundary
+            if boundary.position != chunk.end:
+                yield f"boundary {i} is at {boundary.position}, not {chunk.end}"
+            if (boundary.reason == "document_end") != (i + 1 == len(self.chunks)):
+                yield f"chunk {i} ends for {boundary.reason}"
+            if i + 1 == len(self.chunks) or self.settings.overlap:
+                continue
+            following = self.blocks_in(self.chunks[i + 1])[0]
+            opens = following.kind in HEADINGS and self.chunks[i + 1].start <= following.start
+            before = self.blocks_in(chunk)[-1]
+            if opens and before.kind not in HEADINGS and boundary.reason != "heading":
+                yield f"chunk {i} ends before a heading for {boundary.reason}"
+            if boundary.reason == "semantic" and chunk.boundaries == "semantic":
+                if boundary.distance is None or boundary.threshold is None:
+                    yield f"boundary {i} is semantic without a distance"
+
+    def continuations(self) -> Iterator[str]:
+        """Check that a continued table repeats its header, and pools its units."""
+        for chunk in self.chunks:
+            head = self.table_head(chunk)
+            if not head:
+                if chunk.header_units:
+                    yield f"chunk {chunk.index} pools a header it does not repeat"
+                continue
+            first = self.blocks_in(chunk)[0]
+            header = self.text[first.start : first.row_starts[1]].strip()
+            piece = self.text[chunk.start : chunk.end]
+            has = f"{header}\n" in chunk.prefix
+            if not has and self.certainly_fits(f"{header}\n{piece}"):
+                yield f"chunk {chunk.index} does not repeat its table's header"
+            expected = [
+                u.index for u in self.units if first.start <= u.start < first.row_starts[1]
+            ]
+            if list(chunk.header_units) != (expected if has else []):
+                yield f"chunk {chunk.index} pools {chunk.header_units} as its header"

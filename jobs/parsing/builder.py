@@ -17,7 +17,6 @@ from jobs.parsing.text import clean, split_paragraphs
 __all__ = ["DocumentBuilder"]
 
 _FENCE = re.compile("`{3,}")
-_LINE_BREAK = re.compile(r"[^\S\n]*\n\s*")
 _INDENT = "  "
 _BULLET = "-"
 _PROSE = frozenset({"title", "heading", "paragraph", "list_item", "caption", "footnote", "other"})
@@ -71,7 +70,7 @@ class DocumentBuilder:
 
         ``level`` counts from 1; 0 is allowed for a title above all headings.
         """
-        line = _LINE_BREAK.sub(" ", self._clean(text)).strip()
+        line = _one_line(self._clean(text))
         if not line:
             return
         while self._stack and self._stack[-1][0] >= level:
@@ -216,8 +215,7 @@ class DocumentBuilder:
         return "\n" if same_list else "\n\n"
 
     def _cell(self, text: str) -> str:
-        line = _LINE_BREAK.sub(" ", self._clean(text)).strip()
-        return line.replace("|", "\\|")
+        return _one_line(self._clean(text)).replace("|", "\\|")
 
     def _clean(self, text: str) -> str:
         cleaned = clean(text)
@@ -249,6 +247,10 @@ class DocumentBuilder:
                 page=page,
             )
         )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(filter(None, map(str.strip, text.split("\n"))))
 
 
 def _block(piece: _Piece, *, index: int, start: int) -> Block:

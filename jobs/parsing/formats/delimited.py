@@ -15,7 +15,7 @@ from itertools import islice
 
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
-from jobs.parsing.text import clean, decode, decode_warnings
+from jobs.parsing.text import decode, decode_warnings
 
 __all__ = ["read", "sniff_delimiter"]
 
@@ -28,7 +28,7 @@ _OPEN_QUOTE_LINES = 100
 
 def read(source: Source) -> Converted:
     """Read delimited text."""
-    text = clean(decode(source.path.read_bytes()))
+    text = decode(source.path.read_bytes())
     builder = DocumentBuilder()
     builder.warnings += decode_warnings(text)
     delimiter, text = _declared(text)

@@ -4,7 +4,7 @@ Read here and not by docling, whose reader splits words at inline tags, renumber
 lists, drops a definition's own text around a nested list, puts the lead of a page
 aside, and recurses once per nested element. Rules:
 
-* what a browser does not show (scripts, templates, ``hidden``) is left out;
+* what a browser does not show (scripts, templates, ``display: none``) is left out;
 * the only ``h1`` is the title; of several, each is a heading of level 1;
 * terms and definitions are list items, the definition one level deeper;
 * a table inside which another stands is layout: its cells are read in order;
@@ -183,7 +183,7 @@ class _Walk:
     def _take(self) -> str:
         text = "".join(self._buffer)
         self._buffer.clear()
-        return _SPACES.sub(" ", _AROUND_BREAK.sub("\n", text)).strip(" \n")
+        return _AROUND_BREAK.sub("\n", _SPACES.sub(" ", text)).strip(" \n")
 
     def _flush(self) -> None:
         """End the block that is being gathered; in a cell and in code, a line only."""

@@ -33,8 +33,12 @@ _META_CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.
 
 
 def is_hidden(element: etree._Element, tag: str) -> bool:
-    """Return whether a reader of the page does not see the element."""
-    if tag in HIDDEN or element.get("hidden") is not None:
+    """Return whether a reader of the page does not see the element.
+
+    The ``hidden`` attribute is not looked at: it marks text that a script shows on
+    demand (tabs, variants of a help page), and text lost is worse than text too much.
+    """
+    if tag in HIDDEN:
         return True
     style = element.get("style")
     return style is not None and _NO_DISPLAY.search(style) is not None

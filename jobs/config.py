@@ -217,8 +217,8 @@ class Config(_Section):
     @model_validator(mode="after")
     def _check(self) -> Config:
         self.chunking.settings()
-        parse_budget("limits.max_failed", self.limits.max_failed, n_documents=0)
-        parse_budget("limits.max_deleted", self.limits.max_deleted, n_documents=0)
+        parse_budget(self.limits.max_failed, 0)
+        parse_budget(self.limits.max_deleted, 0, "limits.max_deleted")
         if self.parser.pdf == "standard" and not self.parser.artifacts_path:
             msg = "parser.pdf is standard, which needs docling's weights in parser.artifacts_path"
             raise ConfigError(msg)
@@ -258,8 +258,8 @@ def _settings_dict(settings: ChunkingSettings) -> dict[str, object]:
     return {name: getattr(settings, name) for name in settings.__slots__}
 
 
-def parse_budget(text: str, n_documents: int) -> float:
-    """Return how many documents may fail: ``"5%"`` of ``n_documents``, or a plain number.
+def parse_budget(text: str, n_documents: int, key: str = "limits.max_failed") -> float:
+    """Return how many documents a budget allows: ``"5%"`` of ``n_documents``, or a plain number.
 
     Raises:
         ConfigError: the text is neither.
@@ -271,8 +271,6 @@ def parse_budget(text: str, n_documents: int) -> float:
         value = -1.0
     percent = text.strip().endswith("%")
     if not 0 <= value < float("inf") or (percent and value > 100):  # noqa: PLR2004
-        msg = (
-            f"limits.max_failed is {text!r}; give a number of documents or a percentage, such as 5%"
-        )
+        msg = f"{key} is {text!r}; give a number of documents or a percentage, such as 5%"
         raise ConfigError(msg)
     return n_documents * value / 100 if percent else value

@@ -55,6 +55,16 @@ class Totals:
         """The largest memory that one worker, with its children, held after a unit."""
         return max(self.peak_rss_by_worker.values(), default=0)
 
+    def as_dict(self) -> dict[str, float]:
+        """Return the sums for a report, in seconds and bytes."""
+        return {
+            **self.counts,
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "peak_rss_bytes": self.peak_rss_bytes,
+            "workers": len(self.cpu_by_worker),
+        }
+
 
 class Meter:
     """Gathers samples; runs in a process of its own that every worker can reach."""

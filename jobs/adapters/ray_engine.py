@@ -23,8 +23,18 @@ import pyarrow as pa
 
 from chunking.errors import ConfigError, JobError
 from jobs.config import ResourcesConfig
+from jobs.meter import Meter, Sample, Totals
 
-__all__ = ["Cluster", "Sizes", "StageSpec", "TaskPool", "connect", "plan_sizes"]
+__all__ = [
+    "BlockStream",
+    "Cluster",
+    "MeterClient",
+    "Sizes",
+    "StageSpec",
+    "TaskPool",
+    "connect",
+    "plan_sizes",
+]
 
 # Ray's C++ layer writes to stderr by itself; it reads these when it is imported.
 _QUIET = {
@@ -92,11 +102,45 @@ def plan_sizes(cpus: float, gpus: float, resources: ResourcesConfig, n_units: in
     )
 
 
+class RemoteReport:
+    """Sends a worker's samples to the meter's actor; does not wait for it."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __call__(self, sample: Sample) -> None:
+        """Send one sample."""
+        self._actor.add.remote(sample)
+
+
+class MeterClient:
+    """The meter, in an actor of its own that takes no CPU."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._actor = ray.remote(num_cpus=0)(Meter).remote()
+        self._asked: Any = None
+        self._last: dict[str, Totals] = {}
+        self.report = RemoteReport(self._actor)
+
+    def totals(self, *, wait: bool = False) -> dict[str, Totals]:
+        """Return the newest totals that are here; with ``wait``, those of this moment."""
+        if wait:
+            return dict(self._ray.get(self._actor.totals.remote()))
+        if self._asked is None:
+            self._asked = self._actor.totals.remote()
+        if self._ray.wait([self._asked], timeout=0)[0]:
+            self._last = self._ray.get(self._asked)
+            self._asked = None
+        return self._last
+
+
 class Cluster:
     """A connection to Ray, local or joined, as the pipeline needs it."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
+        self.meter = MeterClient(ray)
 
     @property
     def cpus(self) -> float:
@@ -107,14 +151,6 @@ class Cluster:
     def gpus(self) -> float:
         """GPUs of all nodes."""
         return float(self._ray.cluster_resources().get("GPU", 0.0))
-
-    def actor(self, cls: type, *args: Any) -> Any:
-        """Start an actor that takes no CPU and lives as long as the run."""
-        return self._ray.remote(num_cpus=0, max_concurrency=1)(cls).remote(*args)
-
-    def get(self, ref: Any, timeout: float | None = None) -> Any:
-        """Return what a reference stands for."""
-        return self._ray.get(ref, timeout=timeout)
 
     def tasks(self, function: Callable[..., Any], limit: int) -> TaskPool:
         """Return a pool that runs ``function`` as plain tasks, ``limit`` at a time."""

@@ -1,0 +1,177 @@
+"""The job, from the command to the report. Read this file first.
+
+    list -> plan -> fetch+parse -> embed+chunk -> commit unit -> publish bucket
+    driver  driver   CPU actors     GPU/CPU actors  small tasks    small tasks
+
+The protocol (:mod:`jobs.protocol`) says what is done and what counts; the stages
+(:mod:`jobs.stages`) do the work and know no engine; :mod:`jobs.adapters.ray_engine`
+spreads them over a cluster. This file only ties them together.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TypedDict
+
+from chunking.errors import SourceError
+from jobs.adapters.embedders import make_embedder
+from jobs.adapters.ray_engine import StageSpec, connect, plan_sizes
+from jobs.adapters.stores import open_store, prove_writable
+from jobs.config import Config
+from jobs.drive import Driver, Interrupt
+from jobs.meter import Totals
+from jobs.ports import ModelFacts, ObjectStore
+from jobs.progress import make_view
+from jobs.protocol.run import RunSettings
+from jobs.protocol.session import RunSession, preview_plan
+from jobs.records import SourceItem
+from jobs.sources import Source, open_source
+from jobs.stages.fetch_parse import FetchParse
+from jobs.stages.unit import EmbedUnit, plan_table
+from jobs.summary import Ending, print_ending, print_plan
+
+__all__ = ["RunRequest", "run_job"]
+
+
+class PlanOptions(TypedDict):
+    """What a dry run and a run ask of the plan alike."""
+
+    limit: int | None
+    delete_missing: bool
+    retry_failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What ``chunkmill run`` was asked; see its ``--help``."""
+
+    src: str
+    dst: str
+    config: Config
+    address: str | None = None
+    limit: int | None = None
+    dry_run: bool = False
+    retry_failed: bool = False
+    delete_missing: bool = True
+    take_over: bool = False
+    source_name: str | None = None
+    as_json: bool = False
+    verbosity: int = 0
+
+
+def run_job(request: RunRequest) -> int:
+    """Run the job and say how it ended; return the exit code.
+
+    Raises:
+        UsageError: it cannot be done as asked; nothing was written.
+        JobError: it could not be finished; running it again goes on.
+    """
+    began = time.monotonic()
+    config = request.config
+    source = open_source(request.src, config, request.dst)
+    items = _listed(source, request.source_name)
+    store = open_store(request.dst, config.source)
+    if not request.dry_run:
+        prove_writable(store)
+    settings = _run_settings(request, source.url, make_embedder(config).facts)
+    if request.dry_run:
+        plan = preview_plan(store, settings, items, **_plan_options(request))
+        return print_plan(plan, as_json=request.as_json)
+    with (
+        Interrupt() as interrupt,
+        RunSession.open(store, settings, take_over=request.take_over) as session,
+    ):
+        seed = config.resources.shuffle_seed
+        plan = session.make_plan(items, shuffle_seed=seed, **_plan_options(request))
+        totals = _work(request, source, store, session, interrupt)
+        costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}
+        report = None if interrupt.is_set() else session.finish(costs)
+    ending = Ending(
+        store=store,
+        plan=plan,
+        totals=totals,
+        report=report,
+        max_failed=config.limits.max_failed,
+        seconds=time.monotonic() - began,
+    )
+    return print_ending(ending, as_json=request.as_json, verbosity=request.verbosity)
+
+
+def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:
+    """Return the listing, its first document looked at: an empty source ends here."""
+    items = source.list()
+    first = next(items, None)
+    if first is None:
+        msg = f"{source.url} holds no documents"
+        raise SourceError(msg)
+    found = itertools.chain([first], items)
+    if name is None:
+        return found
+    return (replace(item, source_key=f"{name}/{item.source_key}") for item in found)
+
+
+def _run_settings(request: RunRequest, source_url: str, facts: ModelFacts) -> RunSettings:
+    config = request.config
+    return RunSettings(
+        source=source_url,
+        source_name=request.source_name,
+        fingerprint=config.fingerprint(facts.revision),
+        model=asdict(facts),
+        chunking=asdict(config.chunking.settings()),
+        vector_dtype=config.output.dtype,
+        partition_by=config.output.partition_by,
+        n_buckets=config.output.n_buckets,
+        unit_documents=config.resources.unit_documents,
+        unit_bytes=config.resources.unit_bytes,
+        attempts=config.limits.attempts,
+        lease_seconds=config.limits.lease_seconds,
+        max_deleted=config.limits.max_deleted,
+    )
+
+
+def _plan_options(request: RunRequest) -> PlanOptions:
+    return {
+        "limit": request.limit,
+        "delete_missing": request.delete_missing,
+        "retry_failed": request.retry_failed,
+    }
+
+
+def _work(
+    request: RunRequest,
+    source: Source,
+    store: ObjectStore,
+    session: RunSession,
+    interrupt: Interrupt,
+) -> dict[str, Totals]:
+    """Process what the plan leaves to do; without open units there is no need of a cluster."""
+    numbers = session.units_to_do()
+    driver = Driver(session, store, interrupt, make_view(request.verbosity))
+    if not numbers:
+        return driver.publish_only()
+    config = request.config
+    verbose = request.verbosity > 1
+    with connect(request.address, config.resources.cpus, verbose=verbose) as cluster:
+        sizes = plan_sizes(cluster.cpus, cluster.gpus, config.resources, len(numbers))
+        report = cluster.meter.report
+        threads = None if sizes.embed_gpus else max(int(sizes.cpus), 1)
+        stages = (
+            StageSpec(
+                stage=FetchParse,
+                args=(source, config, report),
+                workers=sizes.parse_workers,
+                cpus=sizes.cpus,
+            ),
+            StageSpec(
+                stage=EmbedUnit,
+                args=(config, session.run, report, threads),
+                workers=sizes.embed_workers,
+                cpus=sizes.cpus,
+                gpus=sizes.embed_gpus,
+            ),
+        )
+        units = (plan_table(session.unit(number)) for number in numbers)
+        return driver.run(cluster, cluster.stream(list(units), stages))

@@ -1,0 +1,148 @@
+"""A unit's way from parsed documents to its commit, and a bucket's to its publication.
+
+A unit's rows travel from the embedding actor to the committing task as one row of
+Arrow streams, so that the engine moves one block per unit and the driver moves none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from jobs.adapters.embedders import make_embedder
+from jobs.config import Config
+from jobs.meter import Report, Sample, measure
+from jobs.ports import ObjectStore
+from jobs.protocol.plan import PlannedDocument, PlannedUnit
+from jobs.protocol.publish import BucketJob, publish_bucket
+from jobs.protocol.run import Run
+from jobs.protocol.units import UnitMarker, commit_unit
+from jobs.protocol.versions import BucketVersion
+from jobs.records import ParsedDocument, PlanRow, UnitTables
+from jobs.stages.embed import EmbedStage
+
+__all__ = ["Committed", "EmbedUnit", "Published", "commit", "plan_table", "publish"]
+
+RESULT = pa.schema(
+    [
+        pa.field(name, pa.large_binary(), nullable=name == "sentences")
+        for name in ("plan", "documents", "chunks", "boundaries", "sentences")
+    ]
+)
+"""One row: the Arrow streams of a unit's plan rows and result tables."""
+
+_TABLES = ("documents", "chunks", "boundaries", "sentences")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a committing task gives back to the driver."""
+
+    marker: UnitMarker
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a publishing task gives back to the driver."""
+
+    version: BucketVersion
+    sample: Sample
+
+
+class EmbedUnit:
+    """The embedding stage as an actor: the model is loaded once, units come one by one."""
+
+    def __init__(self, config: Config, run: Run, report: Report, threads: int | None) -> None:
+        self._report = report
+        self._stage = EmbedStage(
+            make_embedder(config, threads=threads),
+            config,
+            fingerprint=run.settings.fingerprint,
+            run_id=run.run_id,
+        )
+
+    def __call__(self, unit: pa.Table) -> pa.Table:
+        """Return the unit's result as one :data:`RESULT` row."""
+        began = time.monotonic()
+        documents = ParsedDocument.from_table(unit)
+        tables = self._stage(documents)
+        self._report(measure("embed", time.monotonic() - began, _counts(tables)))
+        return _pack([document.plan for document in documents], tables)
+
+
+def plan_table(unit: PlannedUnit) -> pa.Table:
+    """Return a unit's plan rows, as they go into the first stage."""
+    return PlanRow.to_table(
+        [
+            PlanRow(
+                unit=unit.unit,
+                bucket=unit.bucket,
+                **{name: getattr(document, name) for name in PlannedDocument.__slots__},
+            )
+            for document in unit.documents
+        ]
+    )
+
+
+def commit(result: pa.Table, store: ObjectStore, run: Run) -> Committed:
+    """Write a unit's result and commit it, in a task of its own."""
+    began = time.monotonic()
+    unit, tables = _unpack(result)
+    marker = commit_unit(store, run, unit, tables)
+    sample = measure("commit", time.monotonic() - began, {"documents": len(unit.documents)})
+    return Committed(marker=marker, sample=sample)
+
+
+def publish(job: BucketJob, store: ObjectStore, run: Run) -> Published:
+    """Commit a bucket's next version and copy it to its plain files, in a task of its own."""
+    began = time.monotonic()
+    version = publish_bucket(store, run, job)
+    return Published(
+        version=version, sample=measure("publish", time.monotonic() - began, {"buckets": 1})
+    )
+
+
+def _counts(tables: UnitTables) -> dict[str, float]:
+    documents = tables.documents
+    return {
+        "documents": documents.num_rows,
+        "failed": sum(status == "failed" for status in documents["status"].to_pylist()),
+        "tokens": sum(documents["n_tokens"].to_pylist()),
+        "chunks": tables.chunks.num_rows,
+    }
+
+
+def _pack(plan: Sequence[PlanRow], tables: UnitTables) -> pa.Table:
+    streams = {"plan": _stream(PlanRow.to_table(plan))}
+    for name in _TABLES:
+        table = getattr(tables, name)
+        streams[name] = None if table is None else _stream(table)
+    return pa.Table.from_pydict({name: [data] for name, data in streams.items()}, schema=RESULT)
+
+
+def _unpack(result: pa.Table) -> tuple[PlannedUnit, UnitTables]:
+    found = {name: _read(result[name][0]) for name in RESULT.names}
+    rows = PlanRow.from_table(found.pop("plan"))
+    documents = tuple(
+        PlannedDocument(**{name: getattr(row, name) for name in PlannedDocument.__slots__})
+        for row in rows
+    )
+    unit = PlannedUnit(unit=rows[0].unit, bucket=rows[0].bucket, documents=documents)
+    return unit, UnitTables(**found)
+
+
+def _stream(table: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def _read(cell: pa.Scalar) -> pa.Table | None:
+    if not cell.is_valid:
+        return None
+    return pa.ipc.open_stream(cell.as_buffer()).read_all()

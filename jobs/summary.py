@@ -1,0 +1,153 @@
+"""The closing words of a run: what was done, what failed, where the output lies."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.config import parse_budget
+from jobs.meter import Totals
+from jobs.ports import ObjectStore
+from jobs.progress import duration
+from jobs.protocol.plan import Plan
+
+__all__ = ["Ending", "print_ending", "print_plan", "reading_line"]
+
+EXIT_DONE, EXIT_STOPPED, EXIT_OVER_BUDGET = 0, 1, 3
+_MIB = 2**20
+_STAGES = ("parse", "embed", "commit", "publish")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ended; ``report`` is None when it was stopped before its end."""
+
+    store: ObjectStore
+    plan: Plan = field(repr=False)
+    totals: Mapping[str, Totals]
+    report: Mapping[str, Any] | None
+    max_failed: str
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 stopped, 3 done with more failed documents than the budget allows."""
+        if self.report is None:
+            return EXIT_STOPPED
+        counts = self.report["dataset"]["documents"]
+        allowed = parse_budget(self.max_failed, sum(counts.values()))
+        return EXIT_OVER_BUDGET if counts.get("failed", 0) > allowed else EXIT_DONE
+
+
+def print_ending(ending: Ending, *, as_json: bool, verbosity: int) -> int:
+    """Print the summary and return the exit code."""
+    code = ending.exit_code
+    if as_json:
+        facts = {"exit_code": code, "seconds": round(ending.seconds, 3), "report": ending.report}
+        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+    elif verbosity >= 0:
+        sys.stdout.write("\n".join(_lines(ending, code)) + "\n")
+    elif code == EXIT_OVER_BUDGET:
+        sys.stderr.write(f"chunkmill: {_over_budget(ending)}\n")
+    return code
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> int:
+    """Print what a run would do, and return the exit code."""
+    facts = {
+        "listed": plan.n_listed,
+        "unchanged": plan.n_unchanged,
+        "to_process": plan.n_documents,
+        "units": plan.n_units,
+        "adopted_units": len(plan.adopted),
+        "to_delete": plan.n_deletions,
+        "bytes": sum(plan.table["size_bytes"].to_pylist()),
+    }
+    if as_json:
+        sys.stdout.write(json.dumps(facts) + "\n")
+        return EXIT_DONE
+    sys.stdout.write(
+        f"would process {facts['to_process']:,} of {facts['listed']:,} documents"
+        f" ({facts['bytes'] / _MIB:,.1f} MiB in {facts['units']:,} units),"
+        f" leave {facts['unchanged']:,} unchanged, delete {facts['to_delete']:,};"
+        " nothing was written\n"
+    )
+    return EXIT_DONE
+
+
+def reading_line(store: ObjectStore) -> str:
+    """Return a command that reads the chunks with DuckDB."""
+    query = (
+        "SELECT source_key, heading_path, text "
+        f"FROM read_parquet('{store.url.rstrip('/')}/chunks/**/*.parquet') LIMIT 5"
+    )
+    return f'python -c "import duckdb; duckdb.sql(\\"{query}\\").show()"'
+
+
+def _lines(ending: Ending, code: int) -> list[str]:
+    report = ending.report
+    if report is None:
+        return [
+            f"stopped after {duration(ending.seconds)}; what was committed is published.",
+            "run the same command again to go on.",
+        ]
+    lines = [_headline(report, ending.seconds)]
+    if report["planned"]:
+        lines += [_documents(report), _work(report), _stages(ending.totals)]
+    lines += [_dataset(report), f"  output     {ending.store.url}"]
+    lines.append(f"  read it    {reading_line(ending.store)}")
+    if code == EXIT_OVER_BUDGET:
+        lines.append(_over_budget(ending))
+    return lines
+
+
+def _headline(report: Mapping[str, Any], seconds: float) -> str:
+    if not report["planned"] and not report["deleted"]:
+        return f"nothing to do: {report['listed']:,} documents are up to date ({duration(seconds)})"
+    return (
+        f"done in {duration(seconds)}: {report['planned']:,} documents processed,"
+        f" {report['unchanged']:,} unchanged, {report['deleted']:,} deleted"
+    )
+
+
+def _documents(report: Mapping[str, Any]) -> str:
+    by_status = ", ".join(f"{n:,} {status}" for status, n in sorted(report["documents"].items()))
+    kinds = ", ".join(f"{kind} {n:,}" for kind, n in sorted(report["errors"].items()))
+    return f"  documents  {by_status}" + (f" ({kinds})" if kinds else "")
+
+
+def _work(report: Mapping[str, Any]) -> str:
+    changes = report["changes"]
+    return (
+        f"  work       {report['tokens']:,} tokens; {changes.get('upsert', 0):,} chunks written,"
+        f" {changes.get('delete', 0):,} removed"
+    )
+
+
+def _stages(totals: Mapping[str, Totals]) -> str:
+    parts = (
+        f"{name} {totals[name].seconds:,.1f} s (CPU {totals[name].cpu_seconds:,.1f} s)"
+        if name in ("parse", "embed")
+        else f"{name} {totals[name].seconds:,.1f} s"
+        for name in _STAGES
+        if name in totals
+    )
+    return f"  stages     {', '.join(parts)}"
+
+
+def _dataset(report: Mapping[str, Any]) -> str:
+    dataset = report["dataset"]
+    counts = ", ".join(f"{n:,} {status}" for status, n in sorted(dataset["documents"].items()))
+    return f"  dataset    {counts or 'no documents'}; {dataset['chunks']:,} chunks"
+
+
+def _over_budget(ending: Ending) -> str:
+    counts = (ending.report or {})["dataset"]["documents"]
+    return (
+        f"more documents failed than limits.max_failed={ending.max_failed} allows:"
+        f" {counts['failed']:,} of {sum(counts.values()):,}; see the table documents,"
+        " columns error_kind and error_message"
+    )

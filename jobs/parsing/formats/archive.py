@@ -6,13 +6,14 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from html.entities import html5
 
 from lxml import etree
 
 from chunking.errors import DocumentError
 from jobs.parsing.converted import Source
 
-__all__ = ["core_properties", "open_zip", "parse_part", "rewrite"]
+__all__ = ["core_properties", "open_zip", "parse_part", "replace_entities", "rewrite"]
 
 _PROPERTIES = {
     "creator": "author",
@@ -62,6 +63,24 @@ def parse_part(data: bytes, name: str) -> etree._Element:
     except etree.XMLSyntaxError as error:
         msg = f"{name} is not well-formed: {error}"
         raise DocumentError(msg, kind="corrupt", stage="parse") from error
+
+
+def replace_entities(root: etree._Element) -> list[str]:
+    """Put the character of HTML's named entities in their place; drop and return all others."""
+    unresolved = []
+    for entity in list(root.iter(etree.Entity)):
+        character = html5.get(f"{entity.name};", "")
+        if not character:
+            unresolved.append(entity.name)
+        parent, before = entity.getparent(), entity.getprevious()
+        text = character + (entity.tail or "")
+        entity.tail = None
+        if before is None:
+            parent.text = (parent.text or "") + text
+        else:
+            before.tail = (before.tail or "") + text
+        parent.remove(entity)
+    return unresolved
 
 
 def rewrite(

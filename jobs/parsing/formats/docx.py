@@ -14,12 +14,12 @@ import re
 from docling.datamodel.base_models import InputFormat
 from lxml import etree
 
-from chunking.errors import DocumentError
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import add_docling
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.docling_reader import read_with_docling
-from jobs.parsing.formats.archive import core_properties, open_zip, rewrite
+from jobs.parsing.formats.archive import core_properties, replace_entities, rewrite
+from jobs.parsing.formats.ooxml import open_package
 
 __all__ = ["read"]
 
@@ -34,10 +34,7 @@ _DELETED = tuple(_W + name for name in ("del", "moveFrom"))
 
 def read(source: Source) -> Converted:
     """Read a DOCX file."""
-    members = open_zip(source)
-    if "[Content_Types].xml" not in members:
-        msg = "the container is no Office document: it has no [Content_Types].xml"
-        raise DocumentError(msg, kind="corrupt", stage="parse")
+    members = open_package(source)
     builder = DocumentBuilder()
     changes = dict.fromkeys(filter(_PART.fullmatch, members), _Mend(builder))
     document = read_with_docling(rewrite(members, changes), InputFormat.DOCX)
@@ -53,10 +50,8 @@ class _Mend:
         self._builder = builder
 
     def __call__(self, root: etree._Element) -> None:
-        entities = list(root.iter(etree.Entity))
-        for entity in entities:
-            self._builder.warn(f"the entity {entity.text} was not resolved")
-            _drop(entity)
+        for name in replace_entities(root):
+            self._builder.warn(f"the entity &{name}; was not resolved")
         for element in list(root.iter(*_DELETED)):
             if element.getparent() is not None and element.getparent().tag != _W + "rPr":
                 _drop(element)

@@ -24,6 +24,7 @@ from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.formats.markup import (
     BLOCKS,
+    KNOWN,
     code_language,
     declared_charset,
     is_hidden,
@@ -145,6 +146,9 @@ class _Walk:
             return True
         if tag in BLOCKS:
             self._flush()
+        elif tag not in KNOWN and element.get("caption"):
+            self._flush()
+            self._builder.add("caption", element.get("caption") or "")
         self._held += tag in _HELD
         handler = self._start.get(tag)
         if handler:

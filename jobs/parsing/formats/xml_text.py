@@ -15,7 +15,7 @@ from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.docling_reader import read_with_docling
-from jobs.parsing.formats.archive import parse_part
+from jobs.parsing.formats.archive import parse_part, replace_entities
 
 __all__ = ["read", "read_generic", "read_json"]
 
@@ -40,8 +40,6 @@ def read_generic(source: Source) -> Converted:
     """Read any XML: the text of each element that holds text of its own is a paragraph."""
     builder = DocumentBuilder()
     root = parse_part(source.path.read_bytes(), source.name)
-    for entity in root.iter(etree.Entity):
-        builder.warn(f"the entity {entity.text} was not resolved")
     _add_elements(builder, root)
     return Converted(document=builder.build(), parser="xml", warnings=tuple(builder.warnings))
 
@@ -62,9 +60,11 @@ def read_json(source: Source) -> Converted:
 
 def _add_elements(builder: DocumentBuilder, root: etree._Element) -> None:
     """Add mixed content as one paragraph, and each other text as its own."""
+    for name in replace_entities(root):
+        builder.warn(f"the entity &{name}; was not resolved")
     walker = etree.iterwalk(root, events=("start",))
     for _, element in walker:
         has_tail = any(child.tail and child.tail.strip() for child in element)
         if has_tail or (element.text and element.text.strip()):
             walker.skip_subtree()
-            builder.add("paragraph", "".join(element.itertext()))
+            builder.add("paragraph", "".join(element.itertext(with_tail=False)))

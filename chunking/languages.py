@@ -45,7 +45,7 @@ _OPEN: dict[str, str] = {
     "ang ad bek lb lbk cirk stkr fmd forf",
     "de": "z.b d.h u.a o.ä o.a i.d.r i.d.f u.u v.a z.t z.zt bzw vgl ca nr nrn abs art ziff lit "
     "kap s hr hrn fr dr prof dipl ing st str tel inkl exkl zzgl abzgl ggf evtl bspw "
-    "insb sog gem lt max min mind ff hrsg jg bd aufl abb tab anm rn rz bzgl hl geb gest "
+    "insb sog gem lt max min mind hrsg jg bd aufl abb tab anm rn rz bzgl hl geb gest "
     "verf vorl allg ehem entspr bes einschl i.v.m i.s.d i.s.v i.h.v o.g u.g a.a.o",
     "nl": "bijv bv d.w.z dwz o.a m.b.t i.v.m t.a.v m.n nl dhr mevr mw mr dr prof ir ing drs nr "
     "art blz p pag ca vgl zgn jl resp incl excl",
@@ -163,7 +163,7 @@ def _own_words_win(language: str, which: str) -> frozenset[str]:
 
 # Only those English entries that are no common words elsewhere.
 _GLOBAL_OPEN = _words("mr mrs ms dr prof vs cf e.g i.e fig eq vol")
-_GLOBAL_EITHER = _words("etc inc ltd corp u.s u.k u.n e.u u.s.a ph.d jan feb apr")
+_GLOBAL_EITHER = _words("etc inc ltd corp u.s u.k u.n e.u u.s.a ph.d")
 
 
 def _unknown_language() -> LanguageRules:

@@ -44,7 +44,8 @@ _GREEK_QUESTION = re.compile(r";(?=\s)")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
 _ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
 _NUMBER = re.compile(r"\d+\Z")
-_VOWELLESS = re.compile(r"[bcdfghjklmnpqrstvwxz]{2,5}\Z")
+# Short words without a vowel are abbreviations in most languages; "ff." closes a reference.
+_VOWELLESS = re.compile(r"(?!ff\Z)[bcdfghjklmnpqrstvwxz]{2,5}\Z")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _SOFT_BREAKS = (re.compile(r"\n"), re.compile(r"[;:\u2014\u3001\uff0c\u060c,](?=\s|[\u3000-\u9fff])"))
 

@@ -17,11 +17,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from chunking.errors import ConfigError, JobError
+from chunking.errors import ChunkmillError, ConfigError, JobError
 from jobs.config import ResourcesConfig
 from jobs.meter import Meter, Sample, Totals
 
@@ -113,22 +114,43 @@ class RemoteReport:
         self._actor.add.remote(sample)
 
 
+class _MeterActor(Meter):
+    """The meter, which also keeps the first failure of a stage."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failure: Exception | None = None
+
+    def fail(self, error: Exception) -> None:
+        """Take note of why a stage failed."""
+        self._failure = self._failure or error
+
+    def failure(self) -> Exception | None:
+        """Return the first failure."""
+        return self._failure
+
+
 class MeterClient:
     """The meter, in an actor of its own that takes no CPU."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._actor = ray.remote(num_cpus=0)(Meter).remote()
+        self.actor = ray.remote(num_cpus=0)(_MeterActor).remote()
         self._asked: Any = None
         self._last: dict[str, Totals] = {}
-        self.report = RemoteReport(self._actor)
+        self.report = RemoteReport(self.actor)
+
+    def failure(self) -> Exception | None:
+        """Return why a stage failed, if one told."""
+        failure: Exception | None = self._ray.get(self.actor.failure.remote())
+        return failure
 
     def totals(self, *, wait: bool = False) -> dict[str, Totals]:
         """Return the newest totals that are here; with ``wait``, those of this moment."""
         if wait:
-            return dict(self._ray.get(self._actor.totals.remote()))
+            return dict(self._ray.get(self.actor.totals.remote()))
         if self._asked is None:
-            self._asked = self._actor.totals.remote()
+            self._asked = self.actor.totals.remote()
         if self._ray.wait([self._asked], timeout=0)[0]:
             self._last = self._ray.get(self._asked)
             self._asked = None
@@ -158,7 +180,7 @@ class Cluster:
 
     def stream(self, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> BlockStream:
         """Start the stages over the units; the results come as block references."""
-        return BlockStream(self._ray, units, stages)
+        return BlockStream(self._ray, self.meter, units, stages)
 
 
 class TaskPool:
@@ -204,12 +226,19 @@ def _result(ray: Any, ref: Any) -> Any:
 class BlockStream:
     """The running Dataset; a thread pulls its results so that the driver never blocks."""
 
-    def __init__(self, ray: Any, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> None:
+    def __init__(
+        self,
+        ray: Any,
+        meter: MeterClient,
+        units: Sequence[pa.Table],
+        stages: Sequence[StageSpec],
+    ) -> None:
         self._ray = ray
+        self._meter = meter
         self._queue: queue.Queue[Any] = queue.Queue(maxsize=8)
         self._stopped = threading.Event()
         self._error: BaseException | None = None
-        self._dataset = _dataset(ray, units, stages)
+        self._dataset = _dataset(units, stages, meter.actor)
         self._thread = threading.Thread(target=self._pull, name="chunkmill-results", daemon=True)
         self._thread.start()
 
@@ -244,7 +273,8 @@ class BlockStream:
         if item is not None:
             return item, False
         if self._error is not None:
-            raise _unwrap(self._error) from self._error
+            told = self._meter.failure()
+            raise told or _as_job_error("the Ray job", self._error) from self._error
         return None, True
 
     def stop(self) -> None:
@@ -252,19 +282,38 @@ class BlockStream:
         self._stopped.set()
 
 
-def _unwrap(error: BaseException) -> Exception:
-    """Return chunkmill's own error from inside Ray's wrappers, or a JobError."""
-    seen: BaseException | None = error
-    while seen is not None:
-        cause = getattr(seen, "cause", None)
-        if isinstance(cause, Exception) and type(cause).__module__.startswith("chunking."):
-            return cause
-        seen = cause if isinstance(cause, BaseException) else seen.__cause__
+class _Guarded:
+    """A stage that tells the driver why it failed before Ray wraps the reason in its own words."""
+
+    def __init__(self, stage: type, failures: Any, args: tuple[Any, ...]) -> None:
+        self._name = stage.__name__
+        self._failures = failures
+        with self._telling():
+            self._stage = stage(*args)
+
+    def __call__(self, unit: pa.Table) -> pa.Table:
+        with self._telling():
+            result: pa.Table = self._stage(unit)
+        return result
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        import ray  # noqa: PLC0415 - in a worker, where it is loaded
+
+        try:
+            yield
+        except Exception as error:
+            told = error if isinstance(error, ChunkmillError) else _as_job_error(self._name, error)
+            ray.get(self._failures.fail.remote(told))
+            raise
+
+
+def _as_job_error(stage: str, error: BaseException) -> JobError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return JobError(f"a worker failed: {lines[-1] if lines else type(error).__name__}")
+    return JobError(f"{stage} failed: {type(error).__name__}: {lines[0] if lines else ''}")
 
 
-def _dataset(ray: Any, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> Any:
+def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: Any) -> Any:
     import ray.data as ray_data  # noqa: PLC0415 - heavy; only the driver of a run needs it
 
     context = ray_data.DataContext.get_current()
@@ -276,8 +325,9 @@ def _dataset(ray: Any, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -
     dataset = ray_data.from_arrow(list(units))
     for spec in stages:
         dataset = dataset.map_batches(
-            spec.stage,
-            fn_constructor_args=spec.args,
+            # A class of its own, so that Ray's tools show the stage's name.
+            type(spec.stage.__name__, (_Guarded,), {}),
+            fn_constructor_args=(spec.stage, failures, spec.args),
             batch_size=None,
             batch_format="pyarrow",
             zero_copy_batch=True,
@@ -309,15 +359,43 @@ def connect(address: str | None, cpus: int = 0, *, verbose: bool = False) -> Ite
     if where == "local":
         options |= {"include_dashboard": False, "num_cpus": cpus or None}
     try:
-        ray.init(address=where, **options)
+        with contextlib.nullcontext() if verbose else _silent_stderr():
+            ray.init(address=where, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         msg = f"cannot reach a Ray cluster at {where!r}: {reason}"
         raise ConfigError(msg) from error
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(level)
+    if not verbose:
+        _silence_logs()
     try:
         yield Cluster(ray)
     finally:
         sys.stdout.flush()
         ray.shutdown()
+
+
+def _silence_logs() -> None:
+    """Keep Ray's words off the terminal; its log files keep them, and failures are told by us."""
+    import ray.data  # noqa: PLC0415 - its logging is configured when it is imported
+
+    del ray
+    for name in ("ray", "ray.data"):
+        for handler in logging.getLogger(name).handlers:
+            if isinstance(handler, logging.StreamHandler) and not isinstance(
+                handler, logging.FileHandler
+            ):
+                handler.setLevel(logging.CRITICAL + 1)
+
+
+@contextlib.contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Drop what Ray's C++ layer writes to file descriptor 2 while it starts."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

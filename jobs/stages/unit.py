@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from jobs.adapters.embedders import make_embedder
@@ -117,11 +118,19 @@ def _counts(tables: UnitTables) -> dict[str, float]:
 
 
 def _pack(plan: Sequence[PlanRow], tables: UnitTables) -> pa.Table:
-    streams = {"plan": _stream(PlanRow.to_table(plan))}
+    streams: dict[str, pa.Buffer | None] = {"plan": _stream(PlanRow.to_table(plan))}
     for name in _TABLES:
         table = getattr(tables, name)
         streams[name] = None if table is None else _stream(table)
-    return pa.Table.from_pydict({name: [data] for name, data in streams.items()}, schema=RESULT)
+    return pa.Table.from_arrays([_cell(streams[name]) for name in RESULT.names], schema=RESULT)
+
+
+def _cell(data: pa.Buffer | None) -> pa.Array:
+    """Return an array of one value around the buffer, which is not copied."""
+    if data is None:
+        return pa.nulls(1, pa.large_binary())
+    offsets = pa.py_buffer(np.array([0, data.size], np.int64))
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, data])
 
 
 def _unpack(result: pa.Table) -> tuple[PlannedUnit, UnitTables]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,8 @@ def parse_location(url: str) -> Location:
     """
     match = _SCHEME.fullmatch(url)
     if match is None:
-        return Location(bucket=None, path=str(Path(url).expanduser().absolute()))
+        # Not Path.resolve(): a link stays what the user called it.
+        return Location(bucket=None, path=os.path.abspath(Path(url).expanduser()))  # noqa: PTH100
     scheme, rest = match[1].lower(), match[2]
     if scheme == "file":
         host, slash, path = rest.partition("/")

@@ -32,13 +32,20 @@ import pytest
 
 SWIFT = Path(__file__).with_name("swift_process.py")
 MOTO = """
-import logging, os, sys, warnings
+import logging, os, sys, threading, warnings
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer("127.0.0.1", int(sys.argv[1]), verbose=False)
-server.start()
-print("ready", server.get_host_and_port()[1], flush=True)
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication, MotoRequestHandler, create_backend_app,
+)
+from werkzeug.serving import make_server
+application = DomainDispatcherApplication(create_backend_app)
+# One request at a time: between its threads moto does not keep the promise of If-None-Match.
+server = make_server(
+    "127.0.0.1", int(sys.argv[1]), application, threaded=False, request_handler=MotoRequestHandler
+)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print("ready", server.server_port, flush=True)
 sys.stdin.read()
 os._exit(0)
 """

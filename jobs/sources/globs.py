@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from chunking.errors import ConfigError
+
 __all__ = ["KeyFilter", "glob_regex", "has_magic", "literal_start", "split_magic"]
 
 _MAGIC = re.compile(r"[*?\[]")
@@ -43,8 +45,17 @@ def literal_start(pattern: str) -> str:
 
 @lru_cache(maxsize=256)
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """Return the expression that matches a whole key."""
-    return re.compile("".join(_piece(match) for match in _TOKEN.finditer(pattern)), re.DOTALL)
+    """Return the expression that matches a whole key.
+
+    Raises:
+        ConfigError: a set in brackets is not a set.
+    """
+    expression = "".join(_piece(match) for match in _TOKEN.finditer(pattern))
+    try:
+        return re.compile(expression, re.DOTALL)
+    except re.error as error:
+        msg = f"{pattern!r} is not a glob pattern: {error.msg}"
+        raise ConfigError(msg) from error
 
 
 def _piece(match: re.Match[str]) -> str:

@@ -153,7 +153,7 @@ class LocalStore:
         path = self._path(key)
         try:
             path.unlink()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             raise _store_error(path, error) from error
@@ -219,7 +219,7 @@ class LocalStore:
             facts = path.stat()
             with os.scandir(path) as entries:
                 names = sorted(
-                    f"{entry.name}/" if entry.is_dir() else entry.name
+                    f"{entry.name}/" if _is_folder(entry) else entry.name
                     for entry in entries
                     if not is_temporary(entry.name)
                 )
@@ -286,6 +286,14 @@ def _create_file(path: Path) -> BinaryIO:
         except FileExistsError as error:
             raise NotADirectoryError(errno.ENOTDIR, "a file is in the way of a folder") from error
     raise FileNotFoundError(errno.ENOENT, "the folder is removed again and again")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a folder or leads to one; a link in a circle leads nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _info(key: str, facts: os.stat_result) -> ObjectInfo:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from chunking.errors import AccessDeniedError, DestinationError, StoreError
+from chunking.errors import AccessDeniedError, ChunkmillError, DestinationError, StoreError
 from jobs import layout
 from jobs.adapters.stores.local import LocalStore
 from jobs.ports import ObjectStore
@@ -33,8 +33,11 @@ def prove_writable(store: ObjectStore) -> None:
                 check()
             try:
                 _prove(store, key)
-            finally:
-                store.delete(key)
+            except ChunkmillError:
+                with suppress(StoreError):
+                    store.delete(key)
+                raise
+            store.delete(key)
     except AccessDeniedError as error:
         msg = f"cannot write to {store.url}: {error}"
         raise DestinationError(msg) from error

@@ -16,7 +16,7 @@ from jobs.adapters.embedders import make_embedder
 from jobs.adapters.model_files import locate
 from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder, batches
 from jobs.config import ChunkingConfig, Config, ModelConfig
-from tests.models import HIDDEN, MINILM, dense, normalize, tiny_bert
+from tests.models import MINILM, dense, normalize, tiny_bert
 
 SENTENCES = [
     "The harbour ledger lists every copper ingot.",
@@ -38,13 +38,13 @@ def load(path: Path, **keys: object) -> SentenceTransformerEmbedder:
     return SentenceTransformerEmbedder.load(ModelConfig.model_validate({"name": str(path), **keys}))
 
 
-def plain_states(path: Path, sequences: Sequence[NDArray[np.integer]]) -> list[NDArray[np.float32]]:
+def plain_states(path: Path, inputs: Sequence[NDArray[np.integer]]) -> list[NDArray[np.float32]]:
     """Return the last hidden states of whole inputs: one at a time, no padding, no library of ours."""
     model = AutoModel.from_pretrained(path, dtype=torch.float32).eval()
     with torch.inference_mode():
         return [
             model(input_ids=torch.tensor([[int(i) for i in ids]])).last_hidden_state[0].numpy()
-            for ids in sequences
+            for ids in inputs
         ]
 
 

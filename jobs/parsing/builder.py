@@ -143,10 +143,10 @@ class DocumentBuilder:
         boxes: Sequence[Box] = (),
         page: int | None = None,
     ) -> None:
-        """Add a Markdown table; its first row is the header unless ``header`` is false.
+        r"""Add a Markdown table; its first row is the header unless ``header`` is false.
 
         Blank rows are left out, short ones filled up. Cells are one line each, with
-        ``|`` written as ``\\|``. Without a header the header line has blank cells.
+        ``|`` written as ``\|``. Without a header the header line has blank cells.
         """
         grid = [cells for row in rows if any(cells := [self._cell(cell) for cell in row])]
         width = max((len(row) for row in grid), default=0)

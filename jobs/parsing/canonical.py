@@ -16,6 +16,7 @@ from typing import TypedDict
 from docling_core.types.doc import (
     CodeItem,
     ContentLayer,
+    DescriptionAnnotation,
     DocItem,
     DocItemLabel,
     DoclingDocument,
@@ -46,8 +47,8 @@ _KINDS: dict[DocItemLabel, BlockKind] = {
     DocItemLabel.FOOTNOTE: "footnote",
     DocItemLabel.FORMULA: "formula",
 }
-_CLOSING = re.compile(r"[,.;:!?)\]}\N{RIGHT DOUBLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}%]")
-_OPENING = re.compile(r"[(\[{\N{LEFT DOUBLE QUOTATION MARK}/]$")
+_CLOSING = re.compile(r"[,.;:!?)\]}%\u201d\u2019]")
+_OPENING = re.compile(r"[(\[{/\u201c\u201e]$")
 _CHECKBOX = {DocItemLabel.CHECKBOX_SELECTED: "[x] ", DocItemLabel.CHECKBOX_UNSELECTED: "[ ] "}
 
 
@@ -269,7 +270,7 @@ class _Walk:
     def _picture(self, node: PictureItem) -> None:
         described = node.meta and node.meta.description
         texts = [described.text] if described else []
-        texts += [a.text for a in node.get_annotations() if a.kind == "description"]
+        texts += [a.text for a in node.get_annotations() if isinstance(a, DescriptionAnnotation)]
         for text in dict.fromkeys(texts):
             self._builder.add("picture", text, **self._where(node))
         for note in _resolve(self._document, node.footnotes):
@@ -308,7 +309,8 @@ class _Walk:
 
     def _hidden(self, node: NodeItem) -> None:
         if isinstance(node, GroupItem) and node.label == GroupLabel.SHEET:
-            self._builder.warn(f"the hidden sheet {node.name.removeprefix('sheet: ')!r} was left out")
+            name = node.name.removeprefix("sheet: ")
+            self._builder.warn(f"the hidden sheet {name!r} was left out")
         elif self._consume(node).strip():
             self._builder.warn("hidden text was left out")
 

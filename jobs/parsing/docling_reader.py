@@ -21,7 +21,12 @@ from chunking.errors import DocumentError
 
 __all__ = ["read_with_docling"]
 
-_EXTENSIONS = {InputFormat.ASCIIDOC: "adoc", InputFormat.XML_JATS: "xml", InputFormat.XML_USPTO: "xml"}
+_EXTENSIONS = {
+    InputFormat.ASCIIDOC: "adoc",
+    InputFormat.XML_JATS: "xml",
+    InputFormat.XML_USPTO: "xml",
+    InputFormat.JSON_DOCLING: "json",
+}
 
 
 def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument:
@@ -30,9 +35,8 @@ def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument
     Raises:
         DocumentError: ``corrupt``; docling could not read them.
     """
-    extension = _EXTENSIONS.get(input_format, input_format.value.removeprefix("json_"))
-    name = "document.json" if input_format is InputFormat.JSON_DOCLING else f"document.{extension}"
-    stream = DocumentStream(name=name, stream=BytesIO(data))
+    extension = _EXTENSIONS.get(input_format, input_format.value)
+    stream = DocumentStream(name=f"document.{extension}", stream=BytesIO(data))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

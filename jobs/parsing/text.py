@@ -1,6 +1,6 @@
-"""Bytes to text and text to clean text: the only place where characters are changed.
+r"""Bytes to text and text to clean text: the only place where characters are changed.
 
-Stated rules: line ends become ``\\n``; a leading BOM is dropped; NUL and lone
+Stated rules: line ends become ``\n``; a leading BOM is dropped; NUL and lone
 surrogates become U+FFFD; all else is kept to the character.
 """
 
@@ -41,7 +41,7 @@ def split_paragraphs(text: str) -> list[str]:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of bytes in an unknown encoding, with ``\\n`` line ends.
+    r"""Return the text of bytes in an unknown encoding, with ``\n`` line ends.
 
     In this order: a byte-order mark; UTF-16 that shows by its NULs; UTF-8; UTF-8
     with a little damage (U+FFFD); the declared encoding; Windows-1252 where bytes

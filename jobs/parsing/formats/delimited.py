@@ -66,6 +66,7 @@ def _declared(text: str) -> tuple[str | None, str]:
 
 def _rows(text: str, delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
     csv.field_size_limit(_FIELD_LIMIT)
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
-    return csv.reader(lines, delimiter=delimiter, quoting=quoting, skipinitialspace=True)
+    if quoted:
+        return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, skipinitialspace=True)

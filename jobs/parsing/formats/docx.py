@@ -3,13 +3,14 @@
 Before: XML comments, processing instructions and entities are taken out (one fails
 the whole file: docling-project/docling#2267 and kin), accepted insertions are plain
 text and deletions gone, links and character formatting no longer part a paragraph.
-Outline numbers of headings are not kept: docling counts them from 1 whatever the
-document says (docling-project/docling#2758), and a wrong number is worse than none.
+Outline numbers of headings are counted here: docling counts them from 1 whatever the
+document says (docling-project/docling#2758). Footnotes and comments stand at the end.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from docling.datamodel.base_models import InputFormat
 from lxml import etree
@@ -19,6 +20,7 @@ from jobs.parsing.canonical import add_docling
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.docling_reader import read_with_docling
 from jobs.parsing.formats.archive import core_properties, replace_entities, rewrite
+from jobs.parsing.formats.docx_numbering import HeadingNumbers
 from jobs.parsing.formats.ooxml import open_package
 
 __all__ = ["read"]
@@ -36,7 +38,7 @@ def read(source: Source) -> Converted:
     """Read a DOCX file."""
     members = open_package(source)
     builder = DocumentBuilder()
-    changes = dict.fromkeys(filter(_PART.fullmatch, members), _Mend(builder))
+    changes = dict.fromkeys(filter(_PART.fullmatch, members), _Mend(builder, members))
     document = read_with_docling(rewrite(members, changes), InputFormat.DOCX)
     builder.title, builder.metadata = core_properties(members)
     add_docling(builder, document)
@@ -46,8 +48,9 @@ def read(source: Source) -> Converted:
 class _Mend:
     """Changes one part of the package in place."""
 
-    def __init__(self, builder: DocumentBuilder) -> None:
+    def __init__(self, builder: DocumentBuilder, members: Mapping[str, bytes]) -> None:
         self._builder = builder
+        self._number_headings = HeadingNumbers(members)
 
     def __call__(self, root: etree._Element) -> None:
         for name in replace_entities(root):
@@ -60,6 +63,8 @@ class _Mend:
                 _unwrap(element)
         for element in list(root.iter(*_FORMATTING)):
             _drop(element)
+        if root.tag == _W + "document":
+            self._number_headings(root)
 
 
 def _drop(element: etree._Element) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 import tomllib
 from collections.abc import Iterator
@@ -54,9 +54,8 @@ class _NoAliases(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.get_event()
             msg = "an alias in front matter"
-            raise yaml.YAMLError(msg, event)
+            raise yaml.YAMLError(msg)
         return super().compose_node(parent, index)
 
 
@@ -75,6 +74,6 @@ def _flatten(value: Any, name: str, depth: int) -> Iterator[tuple[str, str]]:  #
 def _plain(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, datetime.date | datetime.datetime):
+    if isinstance(value, dt.date | dt.datetime):
         return value.isoformat()
     return str(value)

@@ -65,6 +65,7 @@ class _Renderer(RendererHTML):
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
         """Render inline HTML, or escape a placeholder such as ``<name>``."""
+        del options, env
         content = tokens[idx].content
         tag = _TAG.match(content)
         return escape(content) if tag and tag[1].lower() not in KNOWN else content

@@ -9,19 +9,31 @@ from lxml import etree
 __all__ = ["BLOCKS", "HIDDEN", "KNOWN", "code_language", "is_hidden", "parse_markup"]
 
 HIDDEN = frozenset(
-    "script style template noscript head iframe object embed audio video canvas svg annotation"
-    " annotation-xml datalist input frameset noframes rp".split()
+    (
+        *("script", "style", "template", "noscript", "head", "iframe", "object", "embed"),
+        *("audio", "video", "canvas", "svg", "annotation", "annotation-xml", "datalist"),
+        *("input", "frameset", "noframes", "rp"),
+    )
 )
 BLOCKS = frozenset(
-    "address article aside blockquote body button center dd details dialog dir div dl dt fieldset"
-    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav"
-    " ol optgroup option p pre section select summary table tbody td tfoot th thead tr ul"
-    " caption textarea listing xmp plaintext".split()
+    (
+        *("address", "article", "aside", "blockquote", "body", "button", "caption", "center"),
+        *("dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption"),
+        *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"),
+        *("hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "optgroup"),
+        *("option", "p", "plaintext", "pre", "section", "select", "summary", "table", "tbody"),
+        *("td", "textarea", "tfoot", "th", "thead", "tr", "ul", "xmp"),
+    )
 )
 _INLINE = frozenset(
-    "a abbr acronym area b base basefont bdi bdo big blink br cite code col colgroup data del dfn em"
-    " font i img ins kbd label link map mark meta meter nobr output param picture progress q rt ruby"
-    " s samp small source span strike strong sub sup time title track tt u var wbr math".split()
+    (
+        *("a", "abbr", "acronym", "area", "b", "base", "basefont", "bdi", "bdo", "big", "blink"),
+        *("br", "cite", "code", "col", "colgroup", "data", "del", "dfn", "em", "font", "i", "img"),
+        *("ins", "kbd", "label", "link", "map", "mark", "math", "meta", "meter", "nobr"),
+        *("output", "param", "picture", "progress", "q", "rt", "ruby", "s", "samp", "small"),
+        *("source", "span", "strike", "strong", "sub", "sup", "time", "title", "track", "tt"),
+        *("u", "var", "wbr"),
+    )
 )
 KNOWN = HIDDEN | BLOCKS | _INLINE
 """Names of HTML elements; any other ``<name>`` in prose is a placeholder that a reader sees."""

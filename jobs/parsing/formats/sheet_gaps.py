@@ -21,7 +21,10 @@ _MOST_BLANK = 2_000_000
 """Blank cells in the used range that a sheet may have whatever else is there."""
 _MOST_PER_CELL = 50
 _DROPPED = frozenset(
-    "dimension cols conditionalFormatting dataValidations hyperlinks autoFilter".split()
+    (
+        *("dimension", "cols", "conditionalFormatting", "dataValidations"),
+        *("hyperlinks", "autoFilter"),
+    )
 )
 _LETTERS = 26
 

@@ -30,9 +30,7 @@ def read(source: Source) -> Converted:
         generic = DocumentBuilder()
         generic.warn(f"read as generic XML: {error}")
         _add_elements(generic, parse_part(data, source.name))
-        return Converted(
-            document=generic.build(), parser="xml", warnings=tuple(generic.warnings)
-        )
+        return Converted(document=generic.build(), parser="xml", warnings=tuple(generic.warnings))
     return Converted(document=builder.build(), warnings=tuple(builder.warnings))
 
 

@@ -266,7 +266,8 @@ def _vector_changed(
     changed = model_changed.copy()
     for name in ("prefix", "vectors"):
         changed |= _differs(before[name], after[name])
-    return changed | _vectors_differ(before["embedding"], after["embedding"])
+    changed |= _vectors_differ(before["embedding"], after["embedding"])
+    return changed
 
 
 def _vectors_differ(
@@ -274,12 +275,12 @@ def _vectors_differ(
 ) -> NDArray[np.bool_]:
     if before.equals(after):
         return np.zeros(len(before), dtype=bool)
-    had, has = (np.asarray(pc.is_valid(column), dtype=bool) for column in (before, after))
+    had, has = (_flags(v.is_valid for v in vectors) for vectors in (before, after))
     both = had & has
-    old, new = (_matrix(column.filter(pa.array(both))) for column in (before, after))
+    old, new = (_matrix(vectors.filter(pa.array(both))) for vectors in (before, after))
     norms = np.linalg.norm(old, axis=1) * np.linalg.norm(new, axis=1)
     cosine = np.einsum("nd,nd->n", old, new) / np.where(norms == 0, 1, norms)
-    differ = had != has
+    differ = had ^ has
     differ[both] = (1 - cosine > _COSINE_TOLERANCE) & (old != new).any(axis=1)
     return differ
 

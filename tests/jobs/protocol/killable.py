@@ -1,0 +1,37 @@
+"""Runs in processes that can be killed: imports once, forks for each run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from jobs.adapters.stores.local import LocalStore
+from jobs.protocol.fail_points import VARIABLE
+from tests.jobs.protocol import simulation as sim
+
+
+def serve() -> None:
+    """Do the runs that are asked for on standard input; answer each with its exit code.
+
+    A run is a JSON line: folder, configuration, documents by key, fail point or null.
+    """
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _work(*json.loads(line))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def _work(folder: str, config: str, documents: dict[str, str], fail_point: str | None) -> None:
+    if fail_point is not None:
+        os.environ[VARIABLE] = fail_point
+    settings = sim.settings(config, partition_by="format", n_buckets=1)
+    sim.run_job(LocalStore(Path(folder)), sim.FakeSource(documents), settings)

@@ -21,12 +21,11 @@ from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import faults, guards, limits, wire
 from jobs.parsing.converted import Converted
 from jobs.parsing.detect import detect_format
+from jobs.parsing.outcomes import UNKNOWN_FORMAT
 from jobs.ports import ParseOutcome
 
-__all__ = ["NEUTRAL_NAME", "Work", "main", "parse_file"]
+__all__ = ["Work", "main", "parse_file"]
 
-NEUTRAL_NAME = "document"
-"""Every file is read under this name, so that no reader can look at its own."""
 _MAX_REQUEST = 1 << 16
 _DENIED_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
 _PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"})
@@ -58,7 +57,7 @@ def main(connection: socket.socket, parent: int, work: Work) -> None:
         def announce(file_format: str) -> None:
             connection.sendall(wire.pack_frame(wire.FORMAT, file_format.encode("ascii")))
 
-        outcome = parse_file(folder / NEUTRAL_NAME, request["name"], work, announce)
+        outcome = parse_file(folder / wire.NEUTRAL_NAME, request["name"], work, announce)
         connection.sendall(_packed(outcome))
 
 
@@ -70,7 +69,7 @@ def parse_file(
     ``announce`` is called with the format as soon as it is known, so that the parent can
     record it should this process not live to tell.
     """
-    file_format = "unknown"
+    file_format = UNKNOWN_FORMAT
     try:
         file_format = detect_format(path, name)
         announce(file_format)

@@ -27,13 +27,11 @@ from pptx.exc import PythonPptxError
 from pypdfium2 import PdfiumError
 
 from chunking.errors import DocumentError, ErrorKind
+from jobs.parsing.outcomes import failed
 from jobs.ports import ParseOutcome
 
-__all__ = ["MAX_MESSAGE", "failed", "outcome_of"]
+__all__ = ["outcome_of"]
 
-MAX_MESSAGE = 500
-_SKIPPING_KINDS: frozenset[ErrorKind] = frozenset({"unsupported_format", "empty", "too_large"})
-"""Kinds by which a document was not attempted, by rule: their status is ``skipped``."""
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -66,20 +64,6 @@ def outcome_of(error: Exception, file_format: str, path: Path) -> ParseOutcome:
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     # A temporary path would make the same failure read differently each time.
     return failed(kind, text.replace(str(path.parent), "").replace(str(path), ""), file_format)
-
-
-def failed(
-    kind: ErrorKind, message: str, file_format: str, *, retryable: bool = False
-) -> ParseOutcome:
-    """Return a failure, or what is not attempted by rule, as one line of message."""
-    return ParseOutcome(
-        status="skipped" if kind in _SKIPPING_KINDS else "failed",
-        format=file_format,
-        parser="",
-        error_kind=kind,
-        error_message=" ".join(message.split())[:MAX_MESSAGE],
-        retryable=retryable,
-    )
 
 
 def _kind(error: Exception) -> ErrorKind:

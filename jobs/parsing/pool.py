@@ -16,16 +16,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.config import LimitsConfig, ParserConfig
-from jobs.parsing import faults
-from jobs.parsing.child import NEUTRAL_NAME
 from jobs.parsing.limits import MIB
+from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError, Zygote
 from jobs.parsing.watch import watch
+from jobs.parsing.wire import NEUTRAL_NAME
 from jobs.ports import ParseOutcome
 
 __all__ = ["ChildParser"]
 
 _CONVERT = "jobs.parsing.convert:convert"
+_PRELOAD = "jobs.parsing.preload:preload"
 _MAX_DOCUMENTS = 100
 _MAX_GROWTH_BYTES = 512 * MIB
 
@@ -34,7 +35,8 @@ class ChildParser:
     """Parses one document at a time in a killable child; implements :class:`jobs.ports.Parser`.
 
     ``convert`` names the function that reads a file, as ``module:function``; see
-    :func:`jobs.parsing.convert.convert`. A child is replaced after ``max_documents``.
+    :func:`jobs.parsing.convert.convert`; ``preload`` a function called once, before
+    children are forked. A child is replaced after ``max_documents``.
     Nothing is started before the first document or ``start``.
     """
 
@@ -44,11 +46,12 @@ class ChildParser:
         limits: LimitsConfig,
         *,
         convert: str = _CONVERT,
+        preload: str | None = _PRELOAD,
         max_documents: int = _MAX_DOCUMENTS,
     ) -> None:
         self._limits = limits
         self._max_documents = max_documents
-        self._zygote = Zygote(config, limits, convert=convert)
+        self._zygote = Zygote(config, limits, convert=convert, preload=preload)
         self._child: ChildProcess | None = None
         self._lock = threading.Lock()
 
@@ -84,10 +87,10 @@ class ChildParser:
     def _refusal(self, path: Path) -> ParseOutcome | None:
         size = path.stat().st_size
         if size == 0:
-            return faults.failed("empty", "the file has no bytes", "unknown")
+            return failed("empty", "the file has no bytes", UNKNOWN_FORMAT)
         if size > self._limits.document_bytes:
             message = f"{size} bytes, more than limits.document_bytes"
-            return faults.failed("too_large", message, "unknown")
+            return failed("too_large", message, UNKNOWN_FORMAT)
         return None
 
     def _last_attempt(self, path: Path, name: str) -> ParseOutcome:
@@ -96,7 +99,7 @@ class ChildParser:
         except ServerLostError:
             self._drop_child()
             message = "the parsing processes were killed from outside, twice"
-            return faults.failed("crashed", message, "unknown", retryable=True)
+            return failed("crashed", message, UNKNOWN_FORMAT, retryable=True)
 
     def _parse_in_child(self, path: Path, name: str) -> ParseOutcome:
         child = self._ready_child()

@@ -16,7 +16,6 @@ from chunking.errors import JobError
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import wire
 from jobs.parsing.limits import rss_bytes
-from jobs.parsing.zygote import MAX_PACKET
 
 __all__ = ["ChildProcess", "ServerLostError", "Zygote"]
 
@@ -27,13 +26,14 @@ _ENVIRONMENT = {
     **dict.fromkeys(
         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
     ),
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
     "HF_HUB_OFFLINE": "1",
     "MALLOC_ARENA_MAX": "2",
     "PYTHONHASHSEED": "0",
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_OFFLINE": "1",
 }
-"""One thread per child, no hub, and an iteration order of sets that is always the same."""
+"""One thread (the default pool of Arrow keeps one of its own), no hub, one order of sets."""
 
 
 class ServerLostError(Exception):
@@ -90,15 +90,18 @@ class Zygote:
         limits: LimitsConfig,
         *,
         convert: str,
+        preload: str | None,
     ) -> None:
         self._setup = {
             "config": config.model_dump(mode="json"),
             "limits": limits.model_dump(mode="json"),
             "convert": convert,
+            "preload": preload,
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._errors: IO[bytes] | None = None
+        self._last_words = ""
         self._ready = False
 
     @property
@@ -164,6 +167,7 @@ class Zygote:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+        self._keep_last_words()
         self._ready = False
 
     def _await_ready(self) -> None:
@@ -173,16 +177,19 @@ class Zygote:
         try:
             self._receive(_START_TIMEOUT_S)
         except ServerLostError as error:
-            msg = f"the parsing process does not start: {self._last_error()}"
+            msg = f"the parsing process does not start: {self._last_words}"
             raise JobError(msg) from error
         self._ready = True
 
-    def _last_error(self) -> str:
+    def _keep_last_words(self) -> None:
+        """Note the last line that the process wrote to its error stream."""
         if self._errors is None:
-            return "no reason was given"
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", errors="replace").split("\n")
-        return next((line for line in reversed(lines) if line.strip()), "it said nothing")
+            return
+        with self._errors as errors:
+            errors.seek(0)
+            lines = errors.read().decode("utf-8", errors="replace").splitlines()
+        self._last_words = next((line for line in reversed(lines) if line.strip()), "no reason")
+        self._errors = None
 
     def _send(self, message: dict[str, object], fds: list[int] | None = None) -> None:
         if self._control is None:
@@ -199,7 +206,7 @@ class Zygote:
         data = b""
         with contextlib.suppress(OSError):
             if wire.readable(self._control, timeout):
-                data = self._control.recv(MAX_PACKET)
+                data = self._control.recv(wire.MAX_PACKET)
         if not data:
             self.close()
             raise ServerLostError

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from chunking.errors import ErrorKind
 from jobs.config import LimitsConfig
-from jobs.parsing import faults, wire
+from jobs.parsing import wire
 from jobs.parsing.limits import MIB, rss_bytes
+from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError
 from jobs.ports import ParseOutcome
 
@@ -48,7 +49,7 @@ class _Watch:
     def __init__(self, child: ChildProcess, limits: LimitsConfig) -> None:
         self._child = child
         self._limits = limits
-        self._format = "unknown"
+        self._format = UNKNOWN_FORMAT
         self._deadline = time.monotonic() + limits.document_seconds
         self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
         frame_bytes = limits.document_chars * _BYTES_PER_CHAR + _SPARE_FRAME_BYTES
@@ -121,5 +122,5 @@ class _Watch:
     def _lost(
         self, kind: ErrorKind, message: str, *, retryable: bool = False
     ) -> Verdict:
-        outcome = faults.failed(kind, message, self._format, retryable=retryable)
+        outcome = failed(kind, message, self._format, retryable=retryable)
         return Verdict(outcome=outcome, retire=True)

@@ -20,6 +20,8 @@ from jobs.ports import ParseOutcome
 
 __all__ = [
     "FORMAT",
+    "MAX_PACKET",
+    "NEUTRAL_NAME",
     "REQUEST",
     "RESULT",
     "Frame",
@@ -34,6 +36,10 @@ __all__ = [
 
 FORMAT = b"F"
 """Child to parent: the format, as soon as it is known."""
+NEUTRAL_NAME = "document"
+"""Every file is read under this name, so that no reader can look at its own."""
+MAX_PACKET = 1 << 17
+"""Longest control message, in bytes."""
 REQUEST = b"Q"
 """Parent to child: one document to parse, as JSON."""
 RESULT = b"R"

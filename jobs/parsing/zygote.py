@@ -24,12 +24,9 @@ from typing import Any
 
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import child
-from jobs.parsing.converted import Converted
+from jobs.parsing.wire import MAX_PACKET
 
-__all__ = ["MAX_PACKET", "load_function", "main"]
-
-MAX_PACKET = 1 << 17
-_Convert = Callable[..., Converted]
+__all__ = ["main"]
 
 
 def main(control: socket.socket) -> None:
@@ -51,16 +48,18 @@ def main(control: socket.socket) -> None:
             _answer(control, {"status": os.waitstatus_to_exitcode(status)})
 
 
-def load_function(name: str) -> _Convert:
+def _load(name: str) -> Callable[..., Any]:
     """Return the function that ``module:function`` names, importing its module."""
     module, _, function = name.partition(":")
-    loaded: _Convert = getattr(importlib.import_module(module), function)
+    loaded: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return loaded
 
 
 def _prepare(setup: dict[str, Any]) -> child.Work:
+    if setup["preload"] is not None:
+        _load(setup["preload"])()
     work = child.Work(
-        convert=load_function(setup["convert"]),
+        convert=_load(setup["convert"]),
         config=ParserConfig.model_validate(setup["config"]),
         limits=LimitsConfig.model_validate(setup["limits"]),
     )

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from chunking.errors import SourceError
 from jobs.adapters.stores.base import ReadableStore
 from jobs.ports import ObjectInfo
-from jobs.sources.ranged import BUFFER_BYTES, RangedFile
+from jobs.sources.ranged import open_buffered
 
 __all__ = [
     "as_metadata",
@@ -26,6 +26,8 @@ __all__ = [
     "scalar_columns",
     "well_formed",
 ]
+
+_STEP_BYTES = 8 * 1024 * 1024
 
 
 def missing_column(what: str, wanted: str, setting: str, columns: Iterable[str]) -> SourceError:
@@ -75,9 +77,10 @@ def open_parquet(store: ReadableStore, info: ObjectInfo) -> pq.ParquetFile:
     Raises:
         SourceError: it is not readable as Parquet.
     """
-    source = pa.PythonFile(RangedFile(store, info), mode="r")
+    # Small row groups are read from the buffer in front, large ones in bounded steps.
+    source = pa.PythonFile(open_buffered(store, info), mode="r")
     try:
-        return pq.ParquetFile(source, pre_buffer=False, buffer_size=BUFFER_BYTES)
+        return pq.ParquetFile(source, pre_buffer=False, buffer_size=_STEP_BYTES)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         msg = f"{store.uri(info.key)} is not a readable Parquet file: {reason}"

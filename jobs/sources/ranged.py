@@ -10,7 +10,7 @@ from jobs.ports import ObjectInfo
 
 __all__ = ["RangedFile", "open_buffered"]
 
-BUFFER_BYTES = 8 * 1024 * 1024
+BUFFER_BYTES = 1024 * 1024
 """Bytes that a sequential reader asks for at once."""
 
 

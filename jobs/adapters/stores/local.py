@@ -113,10 +113,11 @@ class LocalStore:
         path = self._path(key)
         with _translate(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            os.close(descriptor)
+            raise ObjectNotFoundError(_missing(path))
         with os.fdopen(descriptor, "rb") as file:
-            facts = os.fstat(descriptor)
-            if not stat.S_ISREG(facts.st_mode):
-                raise ObjectNotFoundError(_missing(path))
             yield LocalObject(info=_info(key, facts), path=path, file=file)
 
     def download(self, key: str, path: Path) -> None:

@@ -151,7 +151,7 @@ def test_destination_that_is_a_file(tmp_path: Path) -> None:
 
 def test_destination_that_is_read_only() -> None:
     """A file system that refuses writes is a destination without permission."""
-    with pytest.raises(DestinationError, match="cannot be used|cannot write"):
+    with pytest.raises(DestinationError, match=r"cannot be used|cannot write"):
         prove_writable(LocalStore(Path("/proc/chunkmill")))
 
 

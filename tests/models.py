@@ -1,4 +1,4 @@
-"""Small models with random weights, made on the spot: heads, poolings and tokenizers of all kinds."""
+"""Small models with random weights, made on the spot: heads, poolings, tokenizers."""
 
 from __future__ import annotations
 

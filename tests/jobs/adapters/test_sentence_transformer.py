@@ -39,7 +39,7 @@ def load(path: Path, **keys: object) -> SentenceTransformerEmbedder:
 
 
 def plain_states(path: Path, inputs: Sequence[NDArray[np.integer]]) -> list[NDArray[np.float32]]:
-    """Return the last hidden states of whole inputs: one at a time, no padding, no library of ours."""
+    """Return the last hidden states of whole inputs, one at a time, without padding."""
     model = AutoModel.from_pretrained(path, dtype=torch.float32).eval()
     with torch.inference_mode():
         return [

@@ -25,6 +25,7 @@ _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_ASCII = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 _SAMPLE_BYTES = 1 << 16
 _WESTERN_RUN = 3
 """Longest run of non-ASCII bytes that is ordinary in Western one-byte text."""
@@ -59,7 +60,7 @@ def decode_warnings(text: str) -> tuple[str, ...]:
 
 def _decode(data: bytes, declared: str | None) -> str:
     for mark, encoding in _BOMS:
-        if data.startswith(mark):
+        if data.startswith(mark) and not _contradicts(data, encoding):
             return data[len(mark) :].decode(encoding, errors="replace")
     wide = _utf16_without_mark(data)
     if wide:
@@ -72,6 +73,12 @@ def _decode(data: bytes, declared: str | None) -> str:
     if len(_MULTIBYTE.findall(data)) > 2 * lenient.count(REPLACEMENT):
         return lenient
     return _decode_legacy(data, declared)
+
+
+def _contradicts(data: bytes, encoding: str) -> bool:
+    """Return whether bytes marked as UTF-16 are ASCII nearly all: half of it would be NUL."""
+    sample = data[:_SAMPLE_BYTES]
+    return encoding.startswith("utf-16") and len(sample.translate(None, _ASCII)) < len(sample) / 5
 
 
 def _utf16_without_mark(data: bytes) -> str | None:

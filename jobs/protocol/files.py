@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -83,7 +84,32 @@ def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     Raises:
         pyarrow.ArrowInvalid: a value does not fit its column, or is null where it must not be.
     """
-    return table.select(schema.names).cast(schema)
+    columns: dict[str, Any] = {
+        field.name: _without_null_items(table[field.name], field.type) for field in schema
+    }
+    return pa.table(columns).cast(schema)
+
+
+def _without_null_items(vectors: pa.ChunkedArray[Any], kind: pa.DataType) -> pa.ChunkedArray[Any]:
+    """Return vectors that may be absent in a type whose items may not.
+
+    Parquet gives an absent vector null items, and Arrow does not cast those.
+    """
+    if not pa.types.is_fixed_size_list(kind) or not vectors.null_count:
+        return vectors
+    return pa.chunked_array([_filled(chunk, kind) for chunk in vectors.chunks])
+
+
+def _filled(chunk: Any, kind: Any) -> pa.Array[Any]:  # noqa: ANN401 - of the list's own kind
+    absent = np.asarray(chunk.is_null())
+    items = chunk.values.slice(chunk.offset * kind.list_size, len(chunk) * kind.list_size)
+    values = items.to_numpy(zero_copy_only=False).copy()
+    values[np.repeat(absent, kind.list_size)] = 0
+    flat = pa.array(values, kind.value_type)
+    filled: pa.Array[Any] = pa.FixedSizeListArray.from_arrays(
+        flat, type=kind, mask=pa.array(absent)
+    )
+    return filled
 
 
 def to_parquet(table: pa.Table, facts: Mapping[str, str]) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -109,7 +109,8 @@ def commit_unit(
     """
     attempt = new_attempt()
     _check(unit, tables)
-    files = _write(store, run, unit, attempt, tables)
+    tables = replace(tables, documents=_with_etags(tables.documents, unit))
+    files = tuple(_write(store, run, unit, attempt, tables))
     marker = UnitMarker(
         run_id=run.run_id,
         unit=unit.unit,
@@ -118,7 +119,7 @@ def commit_unit(
         fingerprint=run.settings.fingerprint,
         model=run.settings.model_id,
         documents=_marks(tables.documents),
-        files=tuple(files),
+        files=files,
     )
     won = store.create(marker.key, marker.to_bytes())
     fail_points.hit("unit.marker")
@@ -148,7 +149,7 @@ def _write(
     store: ObjectStore, run: Run, unit: PlannedUnit, attempt: str, tables: UnitTables
 ) -> Iterable[DataFile]:
     facts = {**run.facts, "run_id": run.run_id, "unit": str(unit.unit), "attempt": attempt}
-    documents = _with_etags(tables.documents, unit)
+    documents = tables.documents
     if tables.sentences is not None:
         key = layout.sentences(run.run_id, unit.unit, attempt)
         documents = _refer(documents, tables.sentences, key)

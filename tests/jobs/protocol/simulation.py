@@ -91,7 +91,7 @@ def settings(fingerprint: str = "A", **changes: Any) -> RunSettings:
     base = RunSettings(
         source="memory://source",
         fingerprint=fingerprint,
-        model={"name": "tiny", "revision": "2" if "2" in fingerprint else "1", "dimension": DIMENSION},
+        model={"name": "tiny", "revision": fingerprint[1:] or "1", "dimension": DIMENSION},
         chunking={"separator": fingerprint[:1]},
         n_buckets=3,
         unit_documents=2,
@@ -124,7 +124,9 @@ def outcome(
     planned: PlannedDocument, content: str, config: RunSettings
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the ``documents`` row and the chunk rows of one document."""
-    kind, _, text = content.removeprefix("#").partition("#") if "#" in content else ("txt", "", content)
+    kind, text = "txt", content
+    if content.startswith("#"):
+        kind, _, text = content[1:].partition("#")
     status, error = "ok", None
     if text.startswith("!"):
         status, error = "failed", text[1:]
@@ -287,7 +289,7 @@ class Actor:
         store: MemoryStore,
         job: Callable[[ObjectStore], object],
         *,
-        watch: Callable[[str, str], None] = lambda operation, key: None,
+        watch: Callable[[str, str], object] = lambda _operation, _key: None,
     ) -> None:
         self.ended = False
         self.error: BaseException | None = None
@@ -463,7 +465,9 @@ def check_dataset(store: MemoryStore) -> None:
     check_documents(plain_rows(store, "documents"), chunks)
 
 
-def check_documents(documents: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]]) -> None:
+def check_documents(
+    documents: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]]
+) -> None:
     """Check that each documents row describes the published chunks."""
     of: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for chunk in chunks:

@@ -106,8 +106,8 @@ def test_named_sources() -> None:
     dataset = settle_dataset(store, dataset, second, 3)
     assert dataset.sources == {"other": "s3://other"}
     check_settings("memory://", dataset, settings())
+    third = settings(source="s3://third", source_name="other")
     with pytest.raises(DestinationError, match="a name of its own"):
-        third = settings(source="s3://third", source_name="other")
         check_settings("memory://", dataset, third)
 
 

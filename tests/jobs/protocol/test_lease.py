@@ -36,7 +36,9 @@ class BusyClock(FakeClock):
         self.happens()
 
 
-def acquire(store: MemoryStore, clock: FakeClock | None = None, *, take_over: bool = False) -> Lease:
+def acquire(
+    store: MemoryStore, clock: FakeClock | None = None, *, take_over: bool = False
+) -> Lease:
     """Take the lease."""
     return acquire_lease(store, clock=clock or FakeClock(), seconds=SECONDS, take_over=take_over)
 

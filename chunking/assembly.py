@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chunking.atoms import BLOCK, SECTION, Atoms
 from chunking.costs import Signal
@@ -14,41 +15,41 @@ __all__ = ["assemble"]
 
 
 def assemble(
-    layout: Layout,
-    atoms: Atoms,
-    drafts: Sequence[Draft],
-    strategy: str,
-    signal: Signal | None,
+    layout: Layout, atoms: Atoms, drafts: Sequence[Draft], strategy: str, signal: Signal | None
 ) -> list[Chunk]:
     """Return the chunks of drafts that are final."""
-    chunks = []
-    for index, draft in enumerate(drafts):
-        following = drafts[index + 1] if index + 1 < len(drafts) else None
-        start, end = text_span(layout.document.text, atoms, draft.start, draft.end)
-        blocks = layout.document.blocks[atoms.blocks[draft.start] : atoms.blocks[draft.end - 1] + 1]
-        pages = _pages(blocks)
-        chunks.append(
-            Chunk(
-                index=index,
-                start=start,
-                end=end,
-                prefix=draft.prefix,
-                n_tokens=draft.n_tokens,
-                kind=_kind(blocks),
-                heading_path=_heading_path(layout, blocks),
-                token_start=atoms.tokens[draft.start],
-                token_end=atoms.tokens[draft.end],
-                boundary=_boundary(layout, atoms, draft, following, end, strategy, signal),
-                boundaries=strategy,
-                header_units=_header_units(layout, draft, blocks[0]),
-                page_start=min(pages, default=None),
-                page_end=max(pages, default=None),
-                boxes=_boxes(blocks),
-                language=layout.document.language,
-                code_language=_code_language(blocks),
-            )
-        )
-    return chunks
+    ends = _Ends(layout=layout, atoms=atoms, strategy=strategy, signal=signal)
+    following: list[Draft | None] = [*drafts[1:], None]
+    return [
+        _chunk(ends, index, draft, after)
+        for index, (draft, after) in enumerate(zip(drafts, following, strict=True))
+    ]
+
+
+def _chunk(ends: _Ends, index: int, draft: Draft, following: Draft | None) -> Chunk:
+    layout, atoms = ends.layout, ends.atoms
+    start, end = text_span(layout.document.text, atoms, draft.start, draft.end)
+    blocks = layout.document.blocks[atoms.blocks[draft.start] : atoms.blocks[draft.end - 1] + 1]
+    pages = _pages(blocks)
+    return Chunk(
+        index=index,
+        start=start,
+        end=end,
+        prefix=draft.prefix,
+        n_tokens=draft.n_tokens,
+        kind=_kind(blocks),
+        heading_path=_heading_path(layout, blocks),
+        token_start=atoms.tokens[draft.start],
+        token_end=atoms.tokens[draft.end],
+        boundary=ends.boundary(draft, following, end),
+        boundaries=ends.strategy,
+        header_units=_header_units(layout, draft, blocks[0]),
+        page_start=min(pages, default=None),
+        page_end=max(pages, default=None),
+        boxes=_boxes(blocks),
+        language=layout.document.language,
+        code_language=_code_language(blocks),
+    )
 
 
 def _kind(blocks: Sequence[Block]) -> str:
@@ -89,39 +90,42 @@ def _header_units(layout: Layout, draft: Draft, block: Block) -> tuple[int, ...]
     return tuple(range(first, layout.first_unit_at(block.row_starts[1])))
 
 
-def _boundary(  # noqa: PLR0913 - both sides of a cut and what decided it
-    layout: Layout,
-    atoms: Atoms,
-    draft: Draft,
-    following: Draft | None,
-    position: int,
-    strategy: str,
-    signal: Signal | None,
-) -> Boundary:
-    """Return why a draft ends: the first reason of the contract's order that holds."""
-    if following is None:
-        return Boundary(position=position, reason="document_end")
-    at = draft.end
-    distance, over = None, False
-    unit = atoms.units[at] - 1
-    if signal is not None and atoms.aligned[at] and 0 <= unit < len(signal.values):
-        distance, over = float(signal.values[unit]), bool(signal.over[unit])
-    level = atoms.levels[at]
-    reason: SplitReason
-    if level == SECTION:
-        reason = "heading"
-    elif over:
-        reason = "semantic"
-    elif _together(layout, atoms, draft, following) > layout.cap:
-        reason = "max_tokens"
-    elif strategy == "optimal":
-        reason = "semantic"
-    else:
-        reason = "block" if level == BLOCK else "separator"
-    limit = signal.limit if signal is not None and distance is not None else None
-    return Boundary(position=position, reason=reason, distance=distance, threshold=limit)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ends:
+    """Says why chunks end where they do."""
 
+    layout: Layout
+    atoms: Atoms
+    strategy: str
+    signal: Signal | None
 
-def _together(layout: Layout, atoms: Atoms, draft: Draft, following: Draft) -> int:
-    """Return about how large both drafts were as one."""
-    return draft.n_tokens + atoms.sizes[following.end] - atoms.sizes[draft.end]
+    def boundary(self, draft: Draft, following: Draft | None, position: int) -> Boundary:
+        """Return why a draft ends at ``position``, with distance and threshold where known."""
+        if following is None:
+            return Boundary(position=position, reason="document_end")
+        signal, at = self.signal, draft.end
+        unit = self.atoms.units[at] - 1
+        known = self.atoms.aligned[at] and signal is not None and 0 <= unit < len(signal.values)
+        if signal is None or not known:
+            reason = self._reason(draft, following, over=False)
+            return Boundary(position=position, reason=reason)
+        return Boundary(
+            position=position,
+            reason=self._reason(draft, following, over=bool(signal.over[unit])),
+            distance=float(signal.values[unit]),
+            threshold=signal.limit,
+        )
+
+    def _reason(self, draft: Draft, following: Draft, *, over: bool) -> SplitReason:
+        """Return the first reason that holds; ``max_tokens``: both together exceed the cap."""
+        level = self.atoms.levels[draft.end]
+        sizes = self.atoms.sizes
+        if level == SECTION:
+            return "heading"
+        if over:
+            return "semantic"
+        if draft.n_tokens + sizes[following.end] - sizes[draft.end] > self.layout.cap:
+            return "max_tokens"
+        if self.strategy == "optimal":
+            return "semantic"
+        return "block" if level == BLOCK else "separator"

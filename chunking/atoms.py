@@ -87,9 +87,7 @@ def _inner_cuts(layout: Layout, block: Block, first: int, last: int) -> list[tup
     return kept
 
 
-def _sentences(
-    layout: Layout, block: Block, first: int, last: int
-) -> list[tuple[int, int]]:
+def _sentences(layout: Layout, block: Block, first: int, last: int) -> list[tuple[int, int]]:
     starts = layout.unit_starts[first:last]
     if len(starts) < 2 or all(unit.n_tokens < _LONG_UNIT for unit in layout.units[first:last]):  # noqa: PLR2004 - one unit has no inner cut
         return [(at, SENTENCE) for at in starts]
@@ -110,9 +108,7 @@ def _lines(layout: Layout, block: Block) -> list[tuple[int, int]]:
     return cuts
 
 
-def _measure(
-    layout: Layout, starts: list[int], levels: list[int], blocks: list[int]
-) -> Atoms:
+def _measure(layout: Layout, starts: list[int], levels: list[int], blocks: list[int]) -> Atoms:
     """Attach tokens, units and estimated sizes to the starts of atoms."""
     bounds = np.asarray([*starts, len(layout.document.text)], dtype=np.int64)
     units = np.searchsorted(np.asarray(layout.unit_starts, dtype=np.int64), bounds, side="left")

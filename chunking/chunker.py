@@ -30,13 +30,16 @@ from chunking.packing import Limits, pack, pack_greedily, size_costs
 from chunking.prefixes import Prefixes, read_prefixes
 from chunking.settings import ChunkingSettings
 
-__all__ = ["Count", "chunk_document", "choose_strategy"]
+__all__ = ["Count", "choose_strategy", "chunk_document"]
+
+_BLOCKS_PER_HEADING = 20
+"""With more, headings are too rare to structure a document by."""
 
 _WORTH_COUNTING = 2
 """A document whose estimate is above the cap by this factor is not counted whole."""
 
 
-def chunk_document(  # noqa: PLR0913 - the whole input of the core
+def chunk_document(  # noqa: PLR0917 - the order is part of the interface
     document: Document,
     units: Sequence[Sentence],
     tokens: Tokens,
@@ -98,7 +101,7 @@ def choose_strategy(document: Document, settings: ChunkingSettings, *, vectors: 
         return "optimal"
     sections = sum(block.kind == "heading" for block in document.blocks)
     blocks = len(document.blocks)
-    return "structural" if sections and blocks <= 20 * sections else "recursive"  # noqa: PLR2004 - a heading every screen or two
+    return "structural" if sections and blocks <= _BLOCKS_PER_HEADING * sections else "recursive"
 
 
 def _fits_whole(layout: Layout) -> bool:

@@ -25,10 +25,10 @@ _DECIMALS = 6
 
 
 def cohesion_of(
-    layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]  # noqa: N803
+    layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]
 ) -> Callable[[int, int], Sequence[float]]:
     """Return the function that gives the scatter costs of all chunks with one end."""
-    sums_AD, weights_A = _atom_sums(layout, atoms, vectors_UD)  # noqa: N806
+    sums_AD, weights_A = _atom_sums(layout, atoms, vectors_UD)
     scale = WEIGHT / max(1, layout.settings.target_tokens)
 
     def cohesion(first: int, end: int) -> Sequence[float]:
@@ -43,19 +43,19 @@ def cohesion_of(
 
 
 def _atom_sums(
-    layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]  # noqa: N803
+    layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Return the sum of each atom's unit vectors, scaled to unit length, and their weights."""
-    norms_U = np.linalg.norm(vectors_UD.astype(np.float32), axis=1)  # noqa: N806
-    weights_U = np.asarray([unit.n_tokens for unit in layout.units], dtype=np.float64)  # noqa: N806
+    norms_U = np.linalg.norm(vectors_UD.astype(np.float32), axis=1)
+    weights_U = np.asarray([unit.n_tokens for unit in layout.units], dtype=np.float64)
     weights_U[norms_U == 0] = 0.0
-    factors_U = weights_U / np.where(norms_U > 0, norms_U, 1.0)  # noqa: N806
+    factors_U = weights_U / np.where(norms_U > 0, norms_U, 1.0)
     bounds = np.asarray(atoms.units, dtype=np.int64)
     full = np.flatnonzero(np.diff(bounds))
-    sums_AD = np.zeros((len(atoms), vectors_UD.shape[1]), dtype=np.float32)  # noqa: N806
-    weights_A = np.zeros(len(atoms), dtype=np.float64)  # noqa: N806
+    sums_AD = np.zeros((len(atoms), vectors_UD.shape[1]), dtype=np.float32)
+    weights_A = np.zeros(len(atoms), dtype=np.float64)
     if len(full):
-        weighted_UD = (vectors_UD * factors_U[:, None]).astype(np.float32)  # noqa: N806
+        weighted_UD = (vectors_UD * factors_U[:, None]).astype(np.float32)
         sums_AD[full] = np.add.reduceat(weighted_UD, bounds[full], axis=0)
         weights_A[full] = np.add.reduceat(weights_U, bounds[full])
     return sums_AD, weights_A

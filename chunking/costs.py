@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.atoms import BLOCK, INNER, PIECE, SECTION, SENTENCE, Atoms
+from chunking.atoms import SECTION, SENTENCE, Atoms
 from chunking.distances import exceeds, threshold
 from chunking.layout import Layout, is_heading
 
@@ -125,9 +125,10 @@ def _add_laws(layout: Layout, atoms: Atoms, cut: list[float]) -> None:
             elif block.kind == "list_item":
                 if before.kind != "list_item" and text[before.end - 1] in ":\uff1a":
                     cut[i] += _LEAD_IN
-            elif (before.kind == "caption") != (block.kind == "caption"):
-                if {before.kind, block.kind} & {"table", "picture", "code"}:
-                    cut[i] += _CAPTION
+            elif "caption" in (before.kind, block.kind) and (
+                {before.kind, block.kind} & {"table", "picture", "code"}
+            ):
+                cut[i] += _CAPTION
             continue
         if block.index in layout.whole:
             cut[i] += WHOLE
@@ -146,5 +147,3 @@ def _code_cost(text: str, atoms: Atoms, i: int) -> float:
     if text[at - 2 : at] == "\n\n":
         return 0.0
     return 0.3 if not text[at].isspace() else 0.6
-
-

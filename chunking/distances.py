@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.errors import AlignmentError, ConfigError
+from chunking.errors import AlignmentError
 from chunking.settings import ThresholdType
 
 __all__ = ["RESOLUTION", "distances", "exceeds", "threshold"]
@@ -57,16 +57,16 @@ def _block(
 ) -> NDArray[np.float64]:
     """Return the distances of boundaries ``[start, stop)``; boundary i follows unit i."""
     low, high = max(0, start - buffer), min(len(vectors), stop + buffer + 1)
-    vectors_nD = np.asarray(vectors[low:high], dtype=np.float64)  # noqa: N806 - shape suffix
+    vectors_nD = np.asarray(vectors[low:high], dtype=np.float64)
     if buffer == 0:
-        left_nD, right_nD = vectors_nD[:-1], vectors_nD[1:]  # noqa: N806
+        left_nD, right_nD = vectors_nD[:-1], vectors_nD[1:]
         return _cosine(left_nD, right_nD)
     # Sums, not differences of running sums: cancellation would depend on the block.
     weights = np.maximum(np.asarray(n_tokens[low:high], dtype=np.float64), 1.0)[:, None]
-    weighted_nD = vectors_nD * weights  # noqa: N806
+    weighted_nD = vectors_nD * weights
     n = stop - start
-    left_nD = np.zeros((n, vectors_nD.shape[1]))  # noqa: N806
-    right_nD = np.zeros_like(left_nD)  # noqa: N806
+    left_nD = np.zeros((n, vectors_nD.shape[1]))
+    right_nD = np.zeros_like(left_nD)
     at = np.arange(start, stop) - low
     for offset in range(buffer + 1):
         inside = at - offset >= 0
@@ -76,19 +76,18 @@ def _block(
     return _cosine(left_nD, right_nD)
 
 
-def _cosine(left_nD: NDArray[np.float64], right_nD: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: N803
+def _cosine(left_nD: NDArray[np.float64], right_nD: NDArray[np.float64]) -> NDArray[np.float64]:
     dots = np.einsum("nd,nd->n", left_nD, right_nD)
     norms = np.sqrt(np.einsum("nd,nd->n", left_nD, left_nD)) * np.sqrt(
         np.einsum("nd,nd->n", right_nD, right_nD)
     )
     similar = np.divide(dots, norms, out=np.ones_like(dots), where=norms > 0)
     # Adding 0.0 turns the -0.0 of a rounded tiny negative into 0.0.
-    return np.clip(np.round(1.0 - similar, _DECIMALS), 0.0, 2.0) + 0.0
+    result: NDArray[np.float64] = np.clip(np.round(1.0 - similar, _DECIMALS), 0.0, 2.0) + 0.0
+    return result
 
 
-def threshold(
-    values: NDArray[np.float64], threshold_type: ThresholdType, amount: float
-) -> float:
+def threshold(values: NDArray[np.float64], threshold_type: ThresholdType, amount: float) -> float:
     """Return the distance above which a boundary is placed, rounded like the distances.
 
     ``percentile``: linear between order statistics; ``absolute``: ``amount``;
@@ -108,11 +107,8 @@ def threshold(
     elif threshold_type == "interquartile":
         first, third = np.percentile(values, [25, 75])
         result = float(values.mean() + amount * (third - first))
-    elif threshold_type == "gradient":
-        result = float(np.percentile(_gradient(values), min(max(amount, 0.0), 100.0)))
     else:
-        msg = f"chunking.threshold_type is {threshold_type!r}"
-        raise ConfigError(msg)
+        result = float(np.percentile(_gradient(values), min(max(amount, 0.0), 100.0)))
     return round(result, _DECIMALS)
 
 

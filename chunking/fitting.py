@@ -110,9 +110,7 @@ def _heading_cuts(
         if first == at or is_heading(block) or room < 1 or not layout.divisible(block):
             continue
         span = text_span(layout.document.text, atoms, at, at + 1)
-        found = token_cuts(
-            layout.document.text, layout.tokens, *span, limit=layout.cap, first=room
-        )
+        found = token_cuts(layout.document.text, layout.tokens, *span, limit=layout.cap, first=room)
         if found:
             cuts[at] = found[:1]
     return cuts

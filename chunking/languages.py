@@ -75,8 +75,8 @@ _OPEN: dict[str, str] = {
     "ar": "د أ م ص ج",
 }
 _EITHER: dict[str, str] = {
-    "en": "etc inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a a.m p.m ph.d m.d b.a m.a jan feb mar "
-    "apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros min max "
+    "en": "etc inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a a.m p.m ph.d m.d b.a m.a jan feb "
+    "mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros min max "
     "hr hrs ext tel d.c a.d b.c",
     "da": "osv m.m mm mv m.v o.l o.lign etc jan feb mar apr jun jul aug sep sept okt nov dec mio "
     "mia kr st sek min m.m.m a/s aps inc ltd s m.v.h mvh",
@@ -102,15 +102,18 @@ _OPENERS: dict[str, str] = {
     "but and so if when while after before however then although as by with to what who why how "
     "his her their our my your one no not yes all some many most each other since because thus "
     "once during despite both such where which now today later finally first second",
-    "da": "den det de der en et han hun jeg vi i på ved af til fra for med om og men så hvis når da "
+    "da": "den det de der en et han hun jeg vi i på ved af til fra for med om og men så hvis "
+    "når da "
     "efter før derfor derefter herefter dog dette denne disse sådan dermed derudover her "
     "hvor hvad hvem hvordan hvorfor man alle ingen både som nu også ifølge",
-    "de": "der die das den dem des ein eine einen einem einer es er sie wir ich ihr man im in am an "
+    "de": "der die das den dem des ein eine einen einem einer es er sie wir ich ihr man im in "
+    "am an "
     "auf aus bei beim mit nach von vom zu zum zur für um und aber oder doch denn wenn als da "
     "dann danach daher darum deshalb dabei dazu dieser diese dieses diesen damit hier hierzu "
     "jeder jede jedes alle so nun seit seitdem während weil obwohl auch nur noch nicht wie was wer "
     "wo warum sein seine ihre unser unsere später zuvor anschließend allerdings jedoch",
-    "no": "den det de der en et han hun jeg vi i på ved av til fra for med om og men så hvis når da "
+    "no": "den det de der en et han hun jeg vi i på ved av til fra for med om og men så hvis "
+    "når da "
     "etter før derfor deretter dette denne disse slik her hvor hva hvem hvordan man alle også",
     "sv": "den det de en ett han hon jag vi i på vid av till från för med om och men så när då "
     "efter före därför sedan detta denna dessa här var vad vem hur man alla också",
@@ -122,14 +125,15 @@ _OPENERS: dict[str, str] = {
 _MONTHS: dict[str, str] = {
     "en": "january february march april may june july august september october november december",
     "da": "januar februar marts april maj juni juli august september oktober november december",
-    "de": "januar jänner februar märz april mai juni juli august september oktober november dezember",
+    "de": "januar jänner februar märz april mai juni juli august september oktober november "
+    "dezember",
     "no": "januar februar mars april mai juni juli august september oktober november desember",
     "cs": "ledna února března dubna května června července srpna září října listopadu prosince",
     "fi": "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta "
     "syyskuuta lokakuuta marraskuuta joulukuuta",
     "tr": "ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık",
 }
-_ORDINALS = frozenset({"da", "de", "no", "cs", "fi", "hu", "pl", "tr", "hr", "sk", "sl", "et", "lv"})
+_ORDINALS = _words("da de no cs fi hu pl tr hr sk sl et lv")
 _ALIASES = {"nb": "no", "nn": "no", "sk": "cs"}
 
 
@@ -167,7 +171,9 @@ _GLOBAL_EITHER = _words("etc inc ltd corp u.s u.k u.n e.u u.s.a ph.d")
 
 
 def _unknown_language() -> LanguageRules:
-    shared = _words("f.eks z.b d.h bl.a p.ex p.ej p.es bijv bzw vgl ca nr abs art kap hr dhr sr sra")
+    shared = _words(
+        "f.eks z.b d.h bl.a p.ex p.ej p.es bijv bzw vgl ca nr abs art kap hr dhr sr sra"
+    )
     openers = frozenset().union(*(_words(_OPENERS[code]) for code in ("en", "da", "de", "sv")))
     return LanguageRules(
         open_words=_words(_OPEN["en"]) | shared,

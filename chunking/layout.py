@@ -154,6 +154,4 @@ def _with_exact_sizes(layout: Layout) -> Layout:
             exact_sizes[index] = n - layout.special
             if n <= layout.cap:
                 whole.add(index)
-    return replace(
-        layout, whole=frozenset(whole), exact_sizes=exact_sizes, unfit=frozenset(unfit)
-    )
+    return replace(layout, whole=frozenset(whole), exact_sizes=exact_sizes, unfit=frozenset(unfit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from chunking.atoms import SECTION, Atoms
 from chunking.fitting import Draft, estimate, new_draft, text_span
@@ -24,102 +24,89 @@ def merge_small(
     the heading. Merged drafts have an unknown size (0): the prefix is still to be
     fitted; their text alone holds the cap.
     """
-    minimum = layout.settings.min_tokens
     sizes = [draft.n_tokens for draft in drafts]
-    failed: set[tuple[int, int, int]] = set()
-    while True:
-        pairs = _pairs(layout, atoms, drafts, sizes, failed, minimum)
-        if not pairs:
-            return drafts
-        drafts, sizes = _merge(layout, prefixes, atoms, drafts, sizes, failed, pairs)
+    merger = _Merger(layout=layout, prefixes=prefixes, atoms=atoms, drafts=drafts, sizes=sizes)
+    while pairs := merger.pairs():
+        merger.merge(pairs)
+    return merger.drafts
 
 
-def _pairs(  # noqa: PLR0913 - one round's state
-    layout: Layout,
-    atoms: Atoms,
-    drafts: list[Draft],
-    sizes: list[int],
-    failed: set[tuple[int, int, int]],
-    minimum: int,
-) -> list[int]:
-    """Return the left members of disjoint pairs to be tried in this round."""
-    pairs: list[int] = []
-    free = 0
-    for i, size in enumerate(sizes):
-        if size >= minimum:
-            continue
-        for left in _choices(layout, atoms, drafts, i):
-            a, b = drafts[left], drafts[left + 1]
-            if (a.start, a.end, b.end) in failed:
-                continue
-            guess = estimate(layout, atoms, a.start, b.end)
-            if guess * _SLACK[1] > layout.cap * _SLACK[0]:
-                continue
-            if left >= free:
+@dataclass(slots=True, kw_only=True)
+class _Merger:
+    """Merges in rounds; each round tries disjoint pairs in one batch of counts.
+
+    ``sizes``: exact for drafts that were never merged, else an estimate. ``failed``:
+    pairs that were counted above the cap.
+    """
+
+    layout: Layout
+    prefixes: Prefixes
+    atoms: Atoms
+    drafts: list[Draft]
+    sizes: list[int]
+    failed: set[tuple[int, int, int]] = field(default_factory=set)
+
+    def pairs(self) -> list[int]:
+        """Return the left members of the pairs to be tried in this round."""
+        pairs: list[int] = []
+        free = 0
+        minimum = self.layout.settings.min_tokens
+        for i, size in enumerate(self.sizes):
+            left = self._choice(i) if size < minimum else None
+            if left is not None and left >= free:
                 pairs.append(left)
                 free = left + 2
-            break
-    return pairs
+        return pairs
 
+    def _choice(self, i: int) -> int | None:
+        """Return the left member of the best pair that chunk i may still join."""
+        for left in self._neighbours(i):
+            a, b = self.drafts[left], self.drafts[left + 1]
+            guess = estimate(self.layout, self.atoms, a.start, b.end)
+            near = guess * _SLACK[1] <= self.layout.cap * _SLACK[0]
+            if near and (a.start, a.end, b.end) not in self.failed:
+                return left
+        return None
 
-def _choices(layout: Layout, atoms: Atoms, drafts: list[Draft], i: int) -> Iterator[int]:
-    """Yield the left members of the pairs that chunk i may join, the best first."""
-    draft = drafts[i]
-    has_next, has_previous = i + 1 < len(drafts), i > 0
-    next_opens = has_next and atoms.levels[drafts[i + 1].start] == SECTION
-    opens = atoms.levels[draft.start] == SECTION
-    if has_next and not next_opens:
-        yield i
-    if has_previous and not opens:
-        yield i - 1
-    across = []
-    if next_opens:
-        across.append(i)
-    if has_previous and opens:
-        across.append(i - 1)
-    if len(across) > 1 and _depth(layout, atoms, drafts[i + 1]) < _depth(layout, atoms, draft):
-        across.reverse()
-    yield from across
+    def _neighbours(self, i: int) -> list[int]:
+        """Return the left members of the pairs of chunk i, the best first."""
+        levels = self.atoms.levels
+        pairs = []
+        if i + 1 < len(self.drafts):
+            pairs.append((levels[self.drafts[i + 1].start] == SECTION, i))
+        if i > 0:
+            pairs.append((levels[self.drafts[i].start] == SECTION, i - 1))
+        if len(pairs) > 1 and all(across for across, _ in pairs) and self._next_is_outer(i):
+            pairs.reverse()
+        pairs.sort(key=lambda pair: pair[0])
+        return [left for _, left in pairs]
 
+    def _next_is_outer(self, i: int) -> bool:
+        """Return whether the section after chunk i lies higher in the hierarchy than its own."""
+        blocks, at = self.layout.document.blocks, self.atoms.blocks
+        own, following = (blocks[at[self.drafts[k].start]].heading_path for k in (i, i + 1))
+        return len(following) < len(own)
 
-def _depth(layout: Layout, atoms: Atoms, draft: Draft) -> int:
-    """Return how deep the section lies that the draft opens."""
-    return len(layout.document.blocks[atoms.blocks[draft.start]].heading_path)
-
-
-def _merge(  # noqa: PLR0913 - one round's state
-    layout: Layout,
-    prefixes: Prefixes,
-    atoms: Atoms,
-    drafts: list[Draft],
-    sizes: list[int],
-    failed: set[tuple[int, int, int]],
-    pairs: list[int],
-) -> tuple[list[Draft], list[int]]:
-    text = layout.document.text
-    inputs = []
-    for left in pairs:
-        start, end = text_span(text, atoms, drafts[left].start, drafts[left + 1].end)
-        inputs.append(text[start:end])
-    counts = dict(zip(pairs, layout.count(inputs), strict=True))
-    merged: list[Draft] = []
-    merged_sizes: list[int] = []
-    i = 0
-    while i < len(drafts):
-        n = counts.get(i)
-        if n is None:
-            merged.append(drafts[i])
-            merged_sizes.append(sizes[i])
-            i += 1
-            continue
-        a, b = drafts[i], drafts[i + 1]
-        if n <= layout.cap:
-            draft = new_draft(layout, prefixes, atoms, a.start, b.end)
-            merged.append(draft)
-            merged_sizes.append(min(n + sum(part.size for part in draft.parts), layout.cap))
-        else:
-            failed.add((a.start, a.end, b.end))
-            merged += (a, b)
-            merged_sizes += sizes[i : i + 2]
-        i += 2
-    return merged, merged_sizes
+    def merge(self, pairs: list[int]) -> None:
+        """Merge those pairs whose text holds the cap together."""
+        text = self.layout.document.text
+        spans = [
+            text_span(text, self.atoms, self.drafts[left].start, self.drafts[left + 1].end)
+            for left in pairs
+        ]
+        counts = self.layout.count([text[start:end] for start, end in spans])
+        merged: list[Draft] = []
+        sizes: list[int] = []
+        position = 0
+        for left, n in zip(pairs, counts, strict=True):
+            a, b = self.drafts[left], self.drafts[left + 1]
+            if n > self.layout.cap:
+                self.failed.add((a.start, a.end, b.end))
+                continue
+            draft = new_draft(self.layout, self.prefixes, self.atoms, a.start, b.end)
+            merged += [*self.drafts[position:left], draft]
+            with_prefix = n + sum(part.size for part in draft.parts)
+            sizes += [*self.sizes[position:left], min(with_prefix, self.layout.cap)]
+            position = left + 2
+        self.drafts = merged + self.drafts[position:]
+        self.sizes = sizes + self.sizes[position:]

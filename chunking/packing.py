@@ -34,8 +34,8 @@ class Limits:
     cap: int
     target: int
     special: int
-    soft: Sequence[int] = field(repr=False)
-    due: Sequence[int] = field(repr=False)
+    soft: list[int] = field(repr=False)
+    due: list[int] = field(repr=False)
     by_size: Sequence[float] = field(repr=False)
     min_atoms: int = 1
     cohesion: Cohesion | None = None
@@ -78,7 +78,7 @@ def pack(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> li
             if size + due[j] > room and j < i - 1:
                 continue
             total = size + soft[j] + limits.special
-            cost = best[j - start] + by_size[total if total < top else top]
+            cost = best[j - start] + by_size[total if total < top else top]  # noqa: FURB136 - innermost loop
             if extra is not None:
                 cost += extra[i - 1 - j]
             if i - j < limits.min_atoms:
@@ -136,5 +136,3 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
         if i == end or cut[i] < free:
             return i
     return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
-
-

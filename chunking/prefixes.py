@@ -129,11 +129,11 @@ def read_prefixes(layout: Layout) -> Prefixes:
     heads = {}
     for index, header in headers.items():
         caption = captions.get(index)
-        line = None if caption is None else _caption_line(layout, caption)
+        name = "" if caption is None else _caption_line(layout, caption)
         heads[index] = TableHead(
             end=layout.document.blocks[index].row_starts[1],
             header=Part(text=header, size=lines[header], header=True),
-            caption=None if line is None else Part(text=line, size=lines[line]),
+            caption=Part(text=name, size=lines[name]) if name else None,
             caption_block=caption,
         )
     return Prefixes(layout=layout, sizes=lines, heads=heads)
@@ -156,7 +156,8 @@ def _captions(layout: Layout) -> dict[int, int]:
             continue
         if i and blocks[i - 1].kind == "caption":
             found[i] = i - 1
-        elif i + 1 < len(blocks) and blocks[i + 1].kind == "caption":
-            if i + 2 >= len(blocks) or blocks[i + 2].kind != "table":
-                found[i] = i + 1
+            continue
+        after = [following.kind for following in blocks[i + 1 : i + 3]]
+        if after[:1] == ["caption"] and after[1:] != ["table"]:
+            found[i] = i + 1
     return found

@@ -12,6 +12,7 @@ import re
 import unicodedata
 
 from chunking.languages import LanguageRules, rules_for
+from chunking.splitting import joins
 
 __all__ = ["MAX_SENTENCE_CHARS", "split_sentences"]
 
@@ -21,12 +22,22 @@ MAX_SENTENCE_CHARS = 1000
 _PIECE_CHARS = 500
 _LOOK_BACK = 48
 _FOLLOWING = 64
+_LIST_DIGITS = 3
+_LONGEST_LISTED = 8
+_MARGIN = 8
 
-_CLOSERS = "\"'\u2019\u201d\u00bb\u203a)\\]}\u300d\u300f\uff09\u3011\u300b\u3009\u201c\u2018\u00ab*_"
+_CLOSERS = (
+    "\"'\u2019\u201d\u00bb\u203a)\\]}\u300d\u300f\uff09\u3011\u300b\u3009\u201c\u2018\u00ab*_"
+)
 _WIDE_CLOSERS = "\"'\u2019\u201d)\\]\u300d\u300f\uff09\u3011\u300b\u3009"
-_OPENERS = "\"'\u2018\u201c\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1\u300c\u300e*_-\u2013\u2014"
-# Sinhala and most African and Asian scripts end sentences with marks that need no blank.
-_NO_BLANK_NEEDED = "\u3002\uff61\uff01\uff1f\uff0e\u0964\u0965\u06d4\u061f\u1362\u1367\u104b\u17d4\u0589\u2e2e\u037e"
+_OPENERS = (
+    "\"'\u2018\u201c\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1\u300c\u300e*_-\u2013\u2014"
+)
+# Marks that end a sentence whatever follows: no blank is written after them.
+_NO_BLANK_NEEDED = (
+    "\u3002\uff61\uff01\uff1f\uff0e\u0964\u0965\u06d4\u061f"
+    "\u1362\u1367\u104b\u17d4\u0589\u2e2e\u037e"
+)
 _BULLET = r"[^\S\n]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{1,3}|[a-z])[.)])[^\S\n]"
 
 _STOPS = r".!?\u2026\u203c\u203d\u2047-\u2049"
@@ -43,11 +54,13 @@ _CANDIDATE = re.compile(
 _GREEK_QUESTION = re.compile(r";(?=\s)")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
 _ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
-_NUMBER = re.compile(r"\d+\Z")
 # Short words without a vowel are abbreviations in most languages; "ff." closes a reference.
 _VOWELLESS = re.compile(r"(?!ff\Z)[bcdfghjklmnpqrstvwxz]{2,5}\Z")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
-_SOFT_BREAKS = (re.compile(r"\n"), re.compile(r"[;:\u2014\u3001\uff0c\u060c,](?=\s|[\u3000-\u9fff])"))
+_SOFT_BREAKS = (
+    re.compile(r"\n"),
+    re.compile(r"[;:\u2014\u3001\uff0c\u060c,](?=\s|[\u3000-\u9fff])"),
+)
 
 
 def split_sentences(text: str, start: int, end: int, language: str | None) -> list[tuple[int, int]]:
@@ -81,49 +94,39 @@ def _cuts(text: str, start: int, end: int, rules: LanguageRules, *, greek: bool)
     return cuts
 
 
-def _ends_here(
-    text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules
-) -> bool:
+def _ends_here(text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules) -> bool:
     if match.lastgroup == "wide":
         return not _quoted_clause(text, match, end)
     at = match.start("stop")
     following = _following(text, match.end(), end)
     if not following:
         return True
-    initial = following[0]
-    closed = bool(match.group("close"))
-    stop = match.group("stop")
-    if stop != ".":
-        if match.end() < end and not text[match.end()].isspace():
-            return _is_cjk(text[at - 1]) if at > start else False
-        return not initial.islower()
     if match.end() < end and not text[match.end()].isspace():
         return at > start and _is_cjk(text[at - 1])
-    if initial.islower():
+    if following[0].islower():
         return False
-    if closed and match.group("close")[-1] not in ")]}":
+    quoted = match.group("close")[-1:] not in (")", "]", "}", "")
+    if quoted or match.group("stop") != ".":
         return True
     return _full_stop_ends(text, start, at, following, rules)
 
 
-def _full_stop_ends(
-    text: str, start: int, at: int, following: str, rules: LanguageRules
-) -> bool:
+def _full_stop_ends(text: str, start: int, at: int, following: str, rules: LanguageRules) -> bool:
     """Decide for a full stop at ``at`` that is followed by a blank and no small letter."""
     before = text[max(start, at - _LOOK_BACK) : at]
     words = before.rsplit(None, 1)
     word = words[-1].lstrip(_OPENERS) if words and not before[-1:].isspace() else ""
     # The usual case first: a long lower-case word is no abbreviation in any list.
-    if len(word) > 8 and word.isalpha():  # noqa: PLR2004 - longer than every listed word
-        return True
-    if not word:
+    if not word or (len(word) > _LONGEST_LISTED and word.isalpha()):
         return True
     next_word = _next_word(following)
     key = word.lower()
     if key in rules.open_words:
         return False
     if key.isdigit() or _ORDINAL.match(word):
-        return _number_ends(text, start, at, word, next_word, rules)
+        if len(word) <= _LIST_DIGITS and _opens_line(text, start, at - len(word)):
+            return False
+        return _number_ends(word, next_word, rules)
     if len(word) == 1:
         return _single_letter_ends(word, next_word, rules)
     if key in rules.either_words or _DOTTED.match(word):
@@ -134,13 +137,8 @@ def _full_stop_ends(
     return tail not in rules.open_words
 
 
-def _number_ends(  # noqa: PLR0913 - the full context of one decision
-    text: str, start: int, at: int, word: str, next_word: str, rules: LanguageRules
-) -> bool:
-    first = at - len(word)
-    if _NUMBER.match(word) and len(word) <= 3 and _opens_line(text, start, first):  # noqa: PLR2004
-        return False
-    if next_word in rules.months and len(word) <= 2:  # noqa: PLR2004 - a day of the month
+def _number_ends(word: str, next_word: str, rules: LanguageRules) -> bool:
+    if next_word in rules.months and len(word) < _LIST_DIGITS:
         return False
     if not word[0].isdigit():
         if word.islower() and len(word) > 1:
@@ -162,8 +160,8 @@ def _single_letter_ends(word: str, next_word: str, rules: LanguageRules) -> bool
 
 def _opens_line(text: str, start: int, at: int) -> bool:
     """Return whether only blanks and brackets stand between the line's start and ``at``."""
-    head = text[max(start, at - 8) : at].rstrip(" \t(")
-    return head.endswith("\n") or (not head and at - start <= 8)  # noqa: PLR2004
+    head = text[max(start, at - _MARGIN) : at].rstrip(" \t(")
+    return head.endswith("\n") or (not head and at - start <= _MARGIN)
 
 
 def _following(text: str, at: int, end: int) -> str:
@@ -231,17 +229,6 @@ def _inner_cut(text: str, start: int, limit: int) -> int:
         if text[at].isspace():
             return at
     for at in range(limit, half, -1):
-        if not _joins(text, at):
+        if not joins(text, at):
             return at
     return limit
-
-
-def _joins(text: str, at: int) -> bool:
-    """Return whether a cut before ``at`` would part a character from its marks."""
-    return (
-        unicodedata.combining(text[at]) != 0
-        or unicodedata.category(text[at]) in ("Mn", "Me", "Mc")
-        or text[at] in "\u200d\ufe0f\ufe0e"
-        or "\U0001f3fb" <= text[at] <= "\U0001f3ff"
-        or text[at - 1] == "\u200d"
-    )

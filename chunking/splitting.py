@@ -87,9 +87,10 @@ def _next_cut(text: str, tokens: Tokens, index: int, high: int, last: int) -> tu
             chosen, rank = at, found
     if rank < 0:
         chosen = low
-        while chosen < last and _rank(
-            text, int(tokens.starts[chosen]), int(tokens.starts[chosen - 1])
-        ) < 0:
+        while (
+            chosen < last
+            and _rank(text, int(tokens.starts[chosen]), int(tokens.starts[chosen - 1])) < 0
+        ):
             chosen += 1
     return chosen, int(tokens.starts[chosen]) if chosen < last else len(text)
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from chunking.errors import AccessDeniedError, ConfigError, SourceError
+from chunking.errors import AccessDeniedError, ConfigError, SourceError, StoreError
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import decode_path, encode_path, printable
 from jobs.adapters.stores.opening import parse_location
@@ -44,6 +44,15 @@ Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedRow:
+    """A row whose URI has been read: the canonical URIs it may stand for, likeliest first."""
+
+    uri: str
+    candidates: Sequence[str]
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestSource:
     """The documents that a Parquet or CSV file names by URI."""
 
@@ -64,10 +73,12 @@ class ManifestSource:
         A document that is not there is listed with size 0 and no etag: it gets its row
         when it cannot be fetched.
         """
-        rows = enumerate(self._rows())
+        rows = (self._named(*pair) for pair in enumerate(self._rows()))
+        reached: set[str] = set()
         with listing_errors(), ThreadPoolExecutor(_THREADS) as pool:
             while batch := list(islice(rows, _BATCH)):
-                found = pool.map(lambda pair: self._item(*pair), batch)
+                self._reach([row.candidates[0] for row in batch], reached)
+                found = pool.map(self._item, batch)
                 yield from (item for item in found if self.keys.takes(item.source_key, 1))
 
     def fetch(self, location: str, table_row: int | None, path: Path) -> Fetched:
@@ -110,24 +121,40 @@ class ManifestSource:
         if wanted not in columns:
             raise missing_column(self.url, wanted, "source.uri_column", columns)
 
-    def _item(self, number: int, row: Row) -> SourceItem:
+    def _named(self, number: int, values: Row) -> _NamedRow:
         column = self.reader.source.uri_column
-        value = row.get(column)
+        value = values.get(column)
         uri = value.strip() if isinstance(value, str) else ""
         if not uri:
             msg = f"{self.url}: row {number} has no {column}"
             raise SourceError(msg)
-        candidates = self._candidates(uri, number)
-        found = self._look_up(candidates)
-        location, info = found or (candidates[0], None)
+        return _NamedRow(
+            uri=uri,
+            candidates=self._candidates(uri, number),
+            metadata=as_metadata(values, (column,)),
+        )
+
+    def _item(self, row: _NamedRow) -> SourceItem:
+        location, info = self._look_up(row.candidates) or (row.candidates[0], None)
         return SourceItem(
-            source_key=printable(uri),
+            source_key=printable(row.uri),
             source_uri=location,
             size=info.size if info else 0,
             etag=info.etag if info else "",
             location=location,
-            metadata=as_metadata(row, (column,)),
+            metadata=row.metadata,
         )
+
+    def _reach(self, uris: Sequence[str], reached: set[str]) -> None:
+        """Find a wrong endpoint or wrong credentials once, before many requests wait for it."""
+        for uri in uris:
+            store, _ = self.reader.locate(uri)
+            if store.url not in reached:
+                try:
+                    store.reach()
+                except StoreError as error:
+                    raise SourceError(str(error)) from error
+                reached.add(store.url)
 
     def _candidates(self, uri: str, number: int) -> Sequence[str]:
         """Return the canonical URIs that a manifest's URI may stand for, the likeliest first."""

@@ -63,6 +63,14 @@ class ReadableStore(ObjectStore, Protocol):
         """
         ...
 
+    def reach(self) -> None:
+        """Prove, within seconds, that the store answers; what it holds does not matter.
+
+        Raises:
+            StoreError: ``UnreachableError`` or ``CredentialsError``.
+        """
+        ...
+
     def open(self, key: str) -> AbstractContextManager[StoredObject]:
         """Open an object for streaming; ``ObjectNotFoundError`` if it does not exist."""
         ...

@@ -75,7 +75,7 @@ class LocalStore:
     @property
     def url(self) -> str:
         """Path of the folder."""
-        return str(self.root)
+        return printable(str(self.root))
 
     def uri(self, key: str) -> str:
         """Return the ``file://`` URI of a key."""
@@ -89,6 +89,9 @@ class LocalStore:
             raise NoSuchRootError(msg)
         with _translate(self.root), os.scandir(self.root):
             pass
+
+    def reach(self) -> None:
+        """Return: the local file system always answers."""
 
     def get(self, key: str) -> bytes:
         """Return the whole object."""

@@ -11,7 +11,8 @@ from chunking.errors import ConfigError
 from jobs.adapters.stores.base import ReadableStore
 from jobs.adapters.stores.keys import decode_path
 from jobs.adapters.stores.local import LocalStore
-from jobs.adapters.stores.s3 import Connection, S3Store
+from jobs.adapters.stores.s3 import S3Store
+from jobs.adapters.stores.s3_client import Connection
 from jobs.config import SourceConfig
 
 __all__ = ["Location", "open_root", "open_store", "parse_location"]
@@ -55,6 +56,9 @@ def parse_location(url: str) -> Location:
         return Location(bucket=None, path=decode_path("/" + path))
     if scheme in ("s3", "s3a", "s3n"):
         bucket, _, key = rest.partition("/")
+        if "@" in bucket:
+            msg = "credentials do not belong into a URL; use the environment or source.profile"
+            raise ConfigError(msg)
         if not bucket:
             msg = f"{url!r} names no bucket; it must look like s3://bucket/prefix"
             raise ConfigError(msg)
@@ -62,7 +66,7 @@ def parse_location(url: str) -> Location:
     if scheme in _LATER:
         msg = f"{scheme}:// is not supported yet; use s3:// or a local path"
     else:
-        msg = f"unknown scheme {scheme}:// in {url!r}; use s3://, file:// or a local path"
+        msg = f"unknown scheme {scheme}://; use s3://, file:// or a local path"
     raise ConfigError(msg)
 
 

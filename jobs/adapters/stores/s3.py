@@ -8,25 +8,20 @@ is taken up at the byte where it broke if the object is still the same.
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import boto3
 from boto3.s3.transfer import TransferConfig
-from botocore import UNSIGNED
-from botocore.config import Config as ClientConfig
 from botocore.exceptions import ClientError
 
-from chunking.errors import AccessDeniedError, ConfigError, ObjectNotFoundError, StoreError
-from jobs.adapters.stores.base import CHUNK_BYTES
+from chunking.errors import AccessDeniedError, ObjectNotFoundError, StoreError
+from jobs.adapters.stores.base import CHUNK_BYTES, CredentialsError, NoSuchRootError
 from jobs.adapters.stores.keys import check_key, encode_path
+from jobs.adapters.stores.s3_client import FIRST_ATTEMPTS, Connection
 from jobs.adapters.stores.s3_errors import (
     CONFLICT,
     EXISTS,
@@ -38,7 +33,7 @@ from jobs.adapters.stores.s3_errors import (
 )
 from jobs.ports import ObjectInfo
 
-__all__ = ["Connection", "S3Object", "S3Store"]
+__all__ = ["S3Object", "S3Store"]
 
 PART_BYTES = 64 * 1024 * 1024
 """Files above this size are sent in parts of this size."""
@@ -46,65 +41,8 @@ PAGE_KEYS = 1000
 """Keys of one page of a listing, the most that S3 gives."""
 _COPY_BYTES = 5 * 1024**3
 """Largest object that S3 copies in one request."""
-_ENDPOINT = re.compile(r"https?://[^/?#@]+", re.IGNORECASE)
-_ATTEMPTS = 8
-_ATTEMPTS_FIRST = 2
 _RESUMPTIONS = 5
 _CONFLICTS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
-    """How an S3 store is reached; it holds no secret, and clients are made from it."""
-
-    endpoint_url: str | None = None
-    region: str | None = None
-    profile: str | None = None
-    anonymous: bool = False
-
-    def __post_init__(self) -> None:
-        if self.endpoint_url is not None and _ENDPOINT.match(self.endpoint_url) is None:
-            msg = (
-                f"source.endpoint_url is {self.endpoint_url!r}; it must look like "
-                "https://host or http://host:port"
-            )
-            raise ConfigError(msg)
-
-    @property
-    def endpoint(self) -> str:
-        """Name of the server, for messages."""
-        return self.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "AWS S3")
-
-    def client(self, *, attempts: int = _ATTEMPTS) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
-        """Return this process's client; making one reads the credential chain."""
-        return _client(self, attempts, os.getpid())
-
-
-@lru_cache(maxsize=16)
-def _session(profile: str | None, region: str | None, _process: int) -> boto3.Session:
-    """Make a session, which keeps the service's description that every client needs."""
-    return boto3.Session(profile_name=profile, region_name=region)
-
-
-@lru_cache(maxsize=16)
-def _client(connection: Connection, attempts: int, process: int) -> Any:  # noqa: ANN401
-    """Make a client; a forked child makes its own, since sockets must not be shared."""
-    given = connection.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3")
-    settings = ClientConfig(
-        retries={"mode": "standard", "total_max_attempts": attempts},
-        connect_timeout=5 if attempts == _ATTEMPTS_FIRST else 20,
-        read_timeout=20 if attempts == _ATTEMPTS_FIRST else 60,
-        max_pool_connections=32,
-        tcp_keepalive=True,
-        # Stores other than AWS know neither the newer checksums nor host names per bucket.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        s3={"addressing_style": "path" if given else "auto"},
-        signature_version=UNSIGNED if connection.anonymous else None,
-        user_agent_extra="chunkmill",
-    )
-    session = _session(connection.profile, connection.region, process)
-    return session.client("s3", endpoint_url=connection.endpoint_url, config=settings)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,9 +108,19 @@ class S3Store:
     def check(self) -> None:
         """Prove, with few attempts and short time limits, that the bucket may be listed."""
         with self.translated(""):
-            self.connection.client(attempts=_ATTEMPTS_FIRST).list_objects_v2(
+            self.connection.client(attempts=FIRST_ATTEMPTS).list_objects_v2(
                 Bucket=self.bucket, Prefix=self.prefix, MaxKeys=1
             )
+
+    def reach(self) -> None:
+        """Prove, with few attempts, that the endpoint answers and the credentials are known."""
+        try:
+            with self.translated(""):
+                self.connection.client(attempts=FIRST_ATTEMPTS).head_bucket(Bucket=self.bucket)
+        except CredentialsError:
+            raise
+        except (AccessDeniedError, NoSuchRootError, ObjectNotFoundError):
+            return
 
     def get(self, key: str) -> bytes:
         """Return the whole object."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import pickle
+import socket
 from pathlib import Path
 
 import pyarrow as pa
@@ -139,6 +140,17 @@ def test_parquet_without_a_column(folder: Path) -> None:
         open_source(str(folder / "x"), DEFAULT, None)
     other = load_config(None, ["source.uri_column=urls"])
     assert keys(open_source(str(folder / "x"), other, None)) == ["y"]
+
+
+def test_dead_endpoint(folder: Path) -> None:
+    """A store that does not answer is told once and soon, not once per row."""
+    (folder / "list.csv").write_text("uri\n" + "s3://bucket/x.md\n" * 500)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    dead = load_config(None, [f"source.endpoint_url={endpoint}", "source.anonymous=true"])
+    with pytest.raises(SourceError, match=f"no answer from {endpoint}"):
+        open_source(str(folder / "list.csv"), dead, None)
 
 
 @pytest.mark.s3

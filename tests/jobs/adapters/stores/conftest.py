@@ -10,7 +10,8 @@ import pytest
 
 from jobs.adapters.stores import MemoryStore
 from jobs.adapters.stores.local import LocalStore
-from jobs.adapters.stores.s3 import Connection, S3Store, _client, _session
+from jobs.adapters.stores.s3 import S3Store
+from jobs.adapters.stores.s3_client import Connection, _client, _session
 from jobs.ports import ObjectStore
 from tests.servers import S3Server
 

@@ -15,7 +15,8 @@ from chunking.errors import ConfigError
 from jobs.adapters.stores.keys import decode_path, encode_path, printable
 from jobs.adapters.stores.local import LocalStore
 from jobs.adapters.stores.opening import Location, parse_location
-from jobs.adapters.stores.s3 import Connection, S3Store
+from jobs.adapters.stores.s3 import S3Store
+from jobs.adapters.stores.s3_client import Connection
 
 RFC_3986_PATH = re.compile(r"(?:[A-Za-z0-9\-._~/]|%[0-9A-F]{2})*")
 
@@ -90,6 +91,7 @@ def test_places(url: str, place: Location) -> None:
     [
         ("s3://", "names no bucket"),
         ("s3:///key", "names no bucket"),
+        ("s3://key:secret@bucket/x", "do not belong into a URL"),
         ("gs://bucket/x", "not supported yet"),
         ("az://container", "not supported yet"),
         ("https://host/x", "unknown scheme https"),

@@ -16,7 +16,8 @@ import pytest
 from chunking.errors import AccessDeniedError, ConfigError, DestinationError, StoreError
 from jobs.adapters.stores import open_store, prove_writable, s3
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, UnreachableError
-from jobs.adapters.stores.s3 import Connection, S3Store
+from jobs.adapters.stores.s3 import S3Store
+from jobs.adapters.stores.s3_client import Connection
 from jobs.config import SourceConfig
 from tests.faults import FaultyProxy, faulty_proxy
 from tests.servers import S3Server
@@ -198,6 +199,9 @@ def _answer_nonsense(listener: socket.socket) -> None:
 
 def test_bad_endpoint_url() -> None:
     """An endpoint without a scheme is refused by name."""
+    with pytest.raises(ConfigError, match="no credentials") as caught:
+        open_store("s3://bucket", SourceConfig(endpoint_url="https://user:secret@host"))
+    assert "secret" not in str(caught.value)
     for url in ("localhost:9000", "ftp://host", "https://"):
         with pytest.raises(ConfigError, match=re.escape(url)):
             open_store("s3://bucket", SourceConfig(endpoint_url=url))

@@ -474,7 +474,7 @@ def _write_bucket(data: Data, dst: Path, bucket: int, changes: dict[str, list[Ro
         for table, (rows, schema) in tables.items():
             path = dst / f"{table}/{folder}bucket-{bucket:05d}.parquet"
             files.append(_parquet(path, rows, schema, data.facts, table=table, value=value))
-    logs = {}
+    logs: dict[str, Row | None] = {FIRST_RUN: None}
     for run_id, rows in changes.items():
         own = [
             row for row in rows if int(row["doc_id"][:8], 16) % data.facts["n_buckets"] == bucket
@@ -517,3 +517,10 @@ def _parquet(
     pq.write_table(pa.Table.from_pylist(rows, schema=schemas.with_facts(schema, texts)), path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return {"table": table, "key": f"_chunkmill/{path.name}", "sha256": digest, "value": value}
+
+
+def write_placeholder(path: Path, facts: dict[str, str]) -> None:
+    """Write a change file without rows, as a dataset without changes has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = schemas.with_facts(schemas.CHANGES, facts)
+    pq.write_table(schema.empty_table(), path)

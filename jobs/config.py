@@ -128,10 +128,10 @@ class ModelConfig(_Section):
     """Pinned revision of a hub model."""
     trust_remote_code: bool = False
     """Run code that a hub model brings along."""
-    query_prompt: str = ""
-    """Put before a question when it is embedded; recorded for the retriever."""
-    passage_prompt: str = ""
-    """Put before each window or chunk; counted, never pooled."""
+    query_prompt: str | None = None
+    """Put before a question, recorded for the retriever; the model's own if not given."""
+    passage_prompt: str | None = None
+    """Put before each window or chunk, counted, never pooled; the model's own if not given."""
     max_seq_length: PositiveInt | None = None
     """Window in tokens; the length the model was trained at if not given."""
     window_overlap: Annotated[int, Field(ge=0)] = 24

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from jobs.adapters import hash_embedder
+from jobs.adapters.model_files import locate
 from jobs.config import Config
 from jobs.ports import Embedder
 
@@ -23,6 +24,8 @@ def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
     if threads is not None:
         # The tokenizers' thread pool reads this when it is first used.
         os.environ["RAYON_NUM_THREADS"] = str(threads)
+    # A model that does not exist is said so at once.
+    locate(config.model.name, config.model.revision)
     # torch takes seconds to import, which the command line and the test double need not pay.
     from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415
 

@@ -40,7 +40,8 @@ class HashEmbedder:
         if not (digits.isascii() and digits.isdigit() and 1 <= int(digits) <= 4096):  # noqa: PLR2004
             msg = f"model.name is {config.name!r}; the test double is hash:N with N in 1..4096"
             raise ModelError(msg)
-        self._prompt = self.tokenize(config.passage_prompt).ids
+        passage_prompt = config.passage_prompt or ""
+        self._prompt = self.tokenize(passage_prompt).ids
         self.facts = ModelFacts(
             name=config.name,
             revision="1",
@@ -48,8 +49,8 @@ class HashEmbedder:
             max_seq_length=config.max_seq_length or _TRAINED_AT,
             pooling="mean",
             normalize=True,
-            query_prompt=config.query_prompt,
-            passage_prompt=config.passage_prompt,
+            query_prompt=config.query_prompt or "",
+            passage_prompt=passage_prompt,
             dtype="float32",
         )
 

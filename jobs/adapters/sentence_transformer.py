@@ -89,7 +89,8 @@ class SentenceTransformerEmbedder:
         if tokenizer is None:
             msg = f"{config.name!r} has no tokenizer"
             raise ModelError(msg)
-        self._tokenizer = FastTokenizer(tokenizer, config.passage_prompt)
+        self._prompt = _prompt(config.passage_prompt, model, ("document", "passage", "corpus"))
+        self._tokenizer = FastTokenizer(tokenizer, self._prompt)
         self._longest = _window(model, self._transformer, config)
         self._late_head, self._no_late = _late_head(list(model.children())[1:])
         self._pad = int(tokenizer.pad_token_id or 0)
@@ -126,7 +127,7 @@ class SentenceTransformerEmbedder:
     @cached_property
     def facts(self) -> ModelFacts:
         """What is recorded of the model; the revision of a local one is a hash of its files."""
-        config, prompts = self._config, self._model.prompts
+        config = self._config
         return ModelFacts(
             name=config.name,
             revision=files_revision(self._path),
@@ -134,8 +135,8 @@ class SentenceTransformerEmbedder:
             max_seq_length=self._longest,
             pooling=_pooling_name(self._model),
             normalize=self.normalize,
-            query_prompt=config.query_prompt or prompts.get("query") or "",
-            passage_prompt=config.passage_prompt,
+            query_prompt=_prompt(config.query_prompt, self._model, ("query",)),
+            passage_prompt=self._prompt,
             dtype=config.dtype,
         )
 
@@ -290,6 +291,14 @@ def _transformer(model: SentenceTransformer, name: str) -> Transformer:
         msg = f"{name!r} is no transformer, but {type(first).__name__}"
         raise ModelError(msg)
     return cast("Transformer", first)
+
+
+def _prompt(asked: str | None, model: SentenceTransformer, names: Sequence[str]) -> str:
+    """Return the configured prompt, else the first of these names that the model brings along."""
+    if asked is not None:
+        return asked
+    own = (model.prompts.get(name) for name in names)
+    return next((prompt for prompt in own if prompt), "")
 
 
 def _window(model: SentenceTransformer, transformer: Transformer, config: ModelConfig) -> int:

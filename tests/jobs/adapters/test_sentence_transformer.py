@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -138,6 +139,21 @@ def test_prompts_are_in_the_window_and_not_in_the_pool(tmp_path: Path) -> None:
     assert embedder.window_tokens == 128 - 2 - len(prompt)
     own = SentenceTransformer(str(path), device="cpu").encode(["passage: one two"])
     assert cosines(embedder.embed_texts(["one two"]), own).min() >= 0.99999
+
+
+def test_a_models_own_prompts_are_the_default(tmp_path: Path) -> None:
+    """What the model was trained with is used unless something else, or nothing, is asked for."""
+    path = tiny_bert(tmp_path)
+    config = path / "config_sentence_transformers.json"
+    settings = json.loads(config.read_text())
+    settings["prompts"] = {"query": "query: ", "passage": "passage: "}
+    config.write_text(json.dumps(settings))
+    own = load(path)
+    assert (own.facts.query_prompt, own.facts.passage_prompt) == ("query: ", "passage: ")
+    assert own.count(["word"]) == [5]
+    none = load(path, query_prompt="", passage_prompt="")
+    assert (none.facts.query_prompt, none.facts.passage_prompt) == ("", "")
+    assert none.count(["word"]) == [3]
 
 
 def test_a_linear_head_is_honoured(tmp_path: Path) -> None:

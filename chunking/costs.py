@@ -26,6 +26,7 @@ WHOLE = 1e4
 MINIMUM = 1e3
 SEMANTIC = 100.0
 _PIECE = 20.0
+_DISTANCE = 0.7
 _FENCE = 50.0
 _CAPTION = 5.0
 _LEAD_IN = 3.0
@@ -111,7 +112,7 @@ def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
         if over[unit]:
             cut[i] -= SEMANTIC
         else:
-            cut[i] -= 0.7 * min(values[unit] / scale, 1.0)
+            cut[i] -= _DISTANCE * min(values[unit] / scale, 1.0)
 
 
 def _add_laws(layout: Layout, atoms: Atoms, cut: list[float]) -> None:

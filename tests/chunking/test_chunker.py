@@ -4,33 +4,38 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, note
+from hypothesis import HealthCheck, given, note
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError, ConfigError
-from chunking.model import Chunk, Document, Sentence
+from chunking.model import BlockKind, Chunk, Document, Sentence
 from chunking.settings import ChunkingSettings
 from chunking.units import split_units
+from jobs.config import ParserConfig
+from jobs.parsing.convert import convert
 from tests.chunking.laws import violations
 from tests.chunking.strategies import (
     ADDITIVE,
     EXACT,
+    NASTY,
     TOKENIZERS,
     DocumentBuilder,
     FakeTokenizer,
     documents,
     settings,
 )
+from tests.corpus import REPORTS, requires_corpus
 
 QUIET = profile(
     deadline=None,
-    max_examples=150,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
 )
+STRATEGIES = ("fixed", "recursive", "structural", "semantic", "optimal", "auto")
 
 
 def vectors_for(units: Sequence[Sentence], seed: int = 0) -> NDArray[np.float32]:
@@ -72,5 +77,377 @@ def test_laws_hold_under_counters_that_do_not_add_up(
     units, chunks = chunked(document, chosen, tokenizer)
     slack = chosen.max_tokens // 3
     found = violations(document, units, chunks, chosen, tokenizer.count, slack=slack)
-    soft = ("minimum",)
-    assert not [line for line in found if not line.startswith(soft)]
+    # Whether two chunks could be one is decided before the prefix is counted.
+    assert not [line for line in found if not line.startswith("minimum")]
+
+
+@QUIET
+@given(document=documents(max_blocks=8), chosen=settings())
+def test_the_same_input_gives_the_same_chunks(
+    document: Document, chosen: ChunkingSettings
+) -> None:
+    """Nothing but the arguments decides."""
+    assert chunked(document, chosen)[1] == chunked(document, chosen)[1]
+
+
+def built(*blocks: tuple[BlockKind, str]) -> Document:
+    """Return a document of blocks; headings are of level 1."""
+    builder = DocumentBuilder()
+    for kind, text in blocks:
+        if kind == "heading":
+            builder.heading(text)
+        elif kind == "table":
+            first, second, *rest = text.split("\n")
+            builder.table([f"{first}\n{second}", *rest])
+        else:
+            builder.add(kind, text)
+    return builder.build()
+
+
+def texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    """Return the texts of chunks."""
+    return [document.text[chunk.start : chunk.end] for chunk in chunks]
+
+
+def test_uniform_text_is_split_at_the_cap() -> None:
+    """Text without a topic change is cut under the cap, and says so."""
+    document = built(("paragraph", "The tide came in again today. " * 200 + "End."))
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    vectors = np.ones((len(units), 4), dtype=np.float32)
+    chosen = ChunkingSettings()
+    chunks = chunk_document(document, units, tokens, vectors, chosen, ADDITIVE.count)
+    assert len(chunks) > 5
+    assert {chunk.boundary.reason for chunk in chunks[:-1]} == {"max_tokens"}
+    assert all(chunk.boundary.distance == 0.0 for chunk in chunks[:-1])
+
+
+@pytest.mark.parametrize("boundaries", STRATEGIES)
+def test_text_without_marks_is_cut_between_words(boundaries: str) -> None:
+    """A transcript without punctuation becomes many chunks, none of them cut inside a word."""
+    document = built(("paragraph", " ".join(["and then we sailed on"] * 400)))
+    chosen = ChunkingSettings(boundaries=boundaries)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    words = {"and", "then", "we", "sailed", "on"}
+    assert all(set(text.split()) <= words for text in texts(document, chunks))
+
+
+def test_a_topic_change_is_a_semantic_boundary() -> None:
+    """Where the vectors turn, a chunk ends, with the distance and threshold that decided."""
+    document = built(("paragraph", " ".join(f"Sentence number {i} is here." for i in range(60))))
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    vectors = np.zeros((60, 2), dtype=np.float32)
+    vectors[:25, 0] = vectors[25:, 1] = 1.0
+    chosen = ChunkingSettings(threshold_type="absolute", threshold=0.5)
+    chunks = chunk_document(document, units, tokens, vectors, chosen, ADDITIVE.count)
+    found = [chunk for chunk in chunks if chunk.boundary.reason == "semantic"]
+    assert [chunk.end for chunk in found] == [units[24].end]
+    assert (found[0].boundary.distance, found[0].boundary.threshold) == (1.0, 0.5)
+
+
+def test_optimal_cuts_where_the_topic_changes() -> None:
+    """Dynamic programming puts a cut at the change although the target lies elsewhere."""
+    document = built(("paragraph", " ".join(f"Sentence number {i} is here." for i in range(60))))
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    vectors = np.zeros((60, 2), dtype=np.float32)
+    vectors[:25, 0] = vectors[25:, 1] = 1.0
+    chosen = ChunkingSettings(boundaries="optimal")
+    chunks = chunk_document(document, units, tokens, vectors, chosen, ADDITIVE.count)
+    assert units[24].end in [chunk.end for chunk in chunks]
+    assert {chunk.boundaries for chunk in chunks} == {"optimal"}
+
+
+@pytest.mark.parametrize("boundaries", STRATEGIES)
+def test_a_document_that_fits_is_one_chunk(boundaries: str) -> None:
+    """A short document is whole, and recorded so."""
+    document = built(("heading", "Title"), ("paragraph", "One. Two."), ("paragraph", "Three."))
+    (chunk,) = chunked(document, ChunkingSettings(boundaries=boundaries))[1]
+    assert (chunk.boundaries, chunk.boundary.reason) == ("whole", "document_end")
+    assert (chunk.start, chunk.end, chunk.prefix) == (0, len(document.text), "")
+    assert chunk.heading_path == ("Title",)
+
+
+def test_a_document_without_text_has_no_chunks() -> None:
+    """No block, no chunk."""
+    assert chunked(Document(text="", blocks=()), ChunkingSettings())[1] == []
+
+
+@pytest.mark.parametrize("boundaries", ["semantic", "optimal"])
+def test_without_vectors_semantic_strategies_are_refused(boundaries: str) -> None:
+    """What needs a model pass says so, and names what does not."""
+    document = built(("paragraph", "One."))
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    chosen = ChunkingSettings(boundaries=boundaries)
+    with pytest.raises(ConfigError, match="recursive, structural or fixed"):
+        chunk_document(document, units, tokens, None, chosen, ADDITIVE.count)
+
+
+@pytest.mark.parametrize("boundaries", ["fixed", "recursive", "structural", "auto"])
+def test_other_strategies_need_no_vectors(boundaries: str) -> None:
+    """All laws hold without a model pass, and no distance is claimed."""
+    document = built(
+        ("heading", "One"), ("paragraph", "It rained. " * 80 + "End."),
+        ("heading", "Two"), ("paragraph", "It snowed. " * 80 + "End."),
+    )  # fmt: skip
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    chosen = ChunkingSettings(boundaries=boundaries)
+    chunks = chunk_document(document, units, tokens, None, chosen, ADDITIVE.count)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    assert {chunk.boundary.distance for chunk in chunks} == {None}
+    assert {chunk.boundaries for chunk in chunks} <= {"fixed", "recursive", "structural"}
+
+
+def test_vectors_and_units_must_match() -> None:
+    """A mismatch is a defect, never smeared."""
+    document = built(("paragraph", "One. Two."))
+    tokens = ADDITIVE(document.text)
+    units = split_units(document, tokens)
+    with pytest.raises(AlignmentError, match="1 vectors for 2 units"):
+        chunk_document(
+            document, units, tokens, np.ones((1, 2)), ChunkingSettings(), ADDITIVE.count
+        )
+
+
+def test_a_prompt_that_fills_the_cap_is_refused() -> None:
+    """Where the prompt alone leaves no room the configuration is wrong."""
+    document = built(("paragraph", "One."))
+    tokenizer = FakeTokenizer(pattern=ADDITIVE.pattern, special=16)
+    with pytest.raises(ConfigError, match="prompt"):
+        chunked(
+            document, ChunkingSettings(max_tokens=16, min_tokens=0, target_tokens=9), tokenizer
+        )
+
+
+HEADER = "| Berth | Vessel |\n| --- | --- |"
+ROWS = [f"| B{i} | Vessel number {i} |" for i in range(120)]
+
+
+@pytest.mark.parametrize("caption", ["before", "after", "none"])
+def test_a_long_table_repeats_header_and_caption(caption: str) -> None:
+    """Each continuation has the heading, the caption and the header in its prefix."""
+    blocks: list[tuple[BlockKind, str]] = [("table", "\n".join([HEADER, *ROWS]))]
+    if caption == "before":
+        blocks.insert(0, ("caption", "Table 1: vessels"))
+    if caption == "after":
+        blocks.append(("caption", "Table 1: vessels"))
+    document = built(("heading", "Harbour"), *blocks)
+    units, chunks = chunked(document, ChunkingSettings())
+    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
+    line = "" if caption == "none" else "Table 1: vessels\n"
+    inner = [chunk for chunk in chunks[1:] if chunk.kind == "table"]
+    assert len(inner) > 5
+    assert {chunk.prefix for chunk in inner} == {f"Harbour\n{line}{HEADER}\n"}
+    assert all(len(chunk.header_units) == 1 for chunk in inner)
+    rows = "\n".join(texts(document, chunks)).split("\n")
+    assert [row for row in rows if row.startswith("| B") and "Berth" not in row] == ROWS
+
+
+def test_headers_are_repeated_without_heading_prefixes() -> None:
+    """Without heading lines in the prefix a table still repeats its header."""
+    document = built(("heading", "Harbour"), ("table", "\n".join([HEADER, *ROWS])))
+    chosen = ChunkingSettings(prefix_headings=False)
+    chunks = chunked(document, chosen)[1]
+    assert {chunk.prefix for chunk in chunks[1:]} == {f"{HEADER}\n"}
+
+
+def test_a_one_column_table_keeps_its_header() -> None:
+    """A table of one column is a table like any other."""
+    rows = [f"| vessel {i} |" for i in range(200)]
+    document = built(("table", "\n".join(["| Name |", "| --- |", *rows])))
+    chunks = chunked(document, ChunkingSettings())[1]
+    assert {chunk.prefix for chunk in chunks[1:]} == {"| Name |\n| --- |\n"}
+
+
+def test_a_row_above_the_cap_is_cut_between_cells() -> None:
+    """Only a row that exceeds the cap alone is cut, and then at its cells."""
+    wide = "| " + " | ".join("word " * 20 for _ in range(12)) + " |"
+    document = built(("table", "\n".join([HEADER, ROWS[0], wide, ROWS[1]])))
+    chosen = ChunkingSettings(max_tokens=120, target_tokens=100)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    assert all(text.startswith("|") for text in texts(document, chunks))
+
+
+def test_a_table_that_fits_stays_whole() -> None:
+    """A table under the cap is one chunk, even where its neighbours would fill up with rows."""
+    table = "\n".join([HEADER, *ROWS[:16]])
+    document = built(
+        ("paragraph", "It rained all day. " * 15), ("table", table),
+        ("paragraph", "It rained all day. " * 30),
+    )  # fmt: skip
+    for boundaries in STRATEGIES:
+        chosen = ChunkingSettings(boundaries=boundaries)
+        found = chunked(document, chosen)[1]
+        assert any(table in text for text in texts(document, found)), boundaries
+
+
+def test_code_is_cut_at_blank_lines_and_keeps_its_tabs() -> None:
+    """Code above the cap is cut between definitions; every character stays."""
+    body = "\n\n".join(f"def f{i}(x):\n\ty = x + {i}\n\treturn y * x" for i in range(40))
+    code = f"```py\n{body}\n```"
+    document = built(("paragraph", "Code:"), ("code", code))
+    units, chunks = chunked(document, ChunkingSettings())
+    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
+    assert all(text.startswith("def f") for text in texts(document, chunks)[1:])
+    assert "\ty = x + 7" in "".join(texts(document, chunks))
+
+
+def test_a_comment_in_code_is_no_heading() -> None:
+    """A line that looks like a heading inside a fence stays in its block."""
+    document = built(("heading", "Install"), ("code", "```sh\n# fetch\nmake\n```"))
+    (chunk,) = chunked(document, ChunkingSettings())[1]
+    assert (chunk.kind, chunk.heading_path) == ("code", ("Install",))
+
+
+def test_consecutive_headings_stay_with_what_follows() -> None:
+    """Two headings in a row open one chunk, together with the first sentence."""
+    long = "The harbour was closed. " * 30
+    builder = DocumentBuilder()
+    builder.add("paragraph", long.strip())
+    builder.heading("Part two", level=1)
+    builder.heading("Chapter one", level=2)
+    builder.add("paragraph", long.strip())
+    document = builder.build()
+    for boundaries in STRATEGIES:
+        found = texts(document, chunked(document, ChunkingSettings(boundaries=boundaries))[1])
+        opened = [text for text in found if "Part two" in text]
+        assert len(opened) == 1
+        assert "Part two\n\nChapter one\n\nThe harbour" in opened[0]
+
+
+def test_a_giant_heading_loses_nothing() -> None:
+    """A heading of 300 tokens is cut, its text kept, and no prefix breaks the cap."""
+    heading = " ".join(f"word{i}" for i in range(300))
+    document = built(("heading", heading), ("paragraph", "It rained. " * 60))
+    for boundaries in STRATEGIES:
+        chosen = ChunkingSettings(boundaries=boundaries)
+        units, chunks = chunked(document, chosen)
+        assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+
+
+def test_where_heading_and_sentence_exceed_the_cap_the_sentence_is_cut() -> None:
+    """A heading keeps the beginning of a sentence that does not fit beside it."""
+    document = built(("heading", "A heading of some words " * 4), ("paragraph", "on " * 60 + "end."))
+    chosen = ChunkingSettings(max_tokens=40, min_tokens=0, target_tokens=30)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    assert texts(document, chunks)[0].endswith("on")
+
+
+def test_the_prefix_is_trimmed_from_the_outermost_heading() -> None:
+    """What of the path does not fit is given up from outside; the text never is."""
+    builder = DocumentBuilder()
+    for level in range(1, 5):
+        builder.heading(f"Level {level} " + "of the harbour " * 4, level=level)
+    builder.add("paragraph", "It rained all day in the harbour. " * 40)
+    chunks = chunked(builder.build(), ChunkingSettings(max_tokens=60, min_tokens=10, target_tokens=50))[1]
+    prefixes = [chunk.prefix for chunk in chunks[1:]]
+    assert all(not prefix.startswith("Level 1") for prefix in prefixes)
+    assert any(prefix.startswith(("Level 3", "Level 4")) for prefix in prefixes)
+
+
+def test_a_small_last_chunk_is_merged() -> None:
+    """What is left below the minimum joins its neighbour across the heading."""
+    document = built(
+        ("heading", "One"), ("paragraph", "It rained all day. " * 12),
+        ("heading", "Two"), ("paragraph", "Short."),
+        ("heading", "Three"), ("paragraph", "It snowed all day. " * 34),
+    )  # fmt: skip
+    units, chunks = chunked(document, ChunkingSettings())
+    assert all(chunk.n_tokens >= 40 for chunk in chunks)
+    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
+
+
+def test_list_items_keep_their_lead_in() -> None:
+    """A paragraph that announces a list is in the chunk of its first item."""
+    document = built(
+        ("paragraph", "It rained all day. " * 18), ("paragraph", "Bring these things along:"),
+        *[("list_item", f"- item {i} of the long list of things") for i in range(30)],
+    )  # fmt: skip
+    found = texts(document, chunked(document, ChunkingSettings())[1])
+    assert any("along:\n\n- item 0 " in text for text in found)
+
+
+@pytest.mark.parametrize("unit", ["tokens", "sentences"])
+@pytest.mark.parametrize("boundaries", ["fixed", "recursive"])
+def test_overlap_repeats_prose_only(boundaries: str, unit: str) -> None:
+    """Overlap repeats the end of the chunk before, inside prose of one section."""
+    sentences = " ".join(f"Ship number {i} left the harbour." for i in range(60))
+    document = built(
+        ("heading", "One"), ("paragraph", sentences),
+        ("heading", "Two"), ("paragraph", sentences), ("table", "\n".join([HEADER, *ROWS])),
+    )  # fmt: skip
+    chosen = ChunkingSettings(
+        boundaries=boundaries, overlap=2 if unit == "sentences" else 20, overlap_unit=unit
+    )
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    pairs = list(zip(chunks, chunks[1:], strict=False))
+    shared = [document.text[b.start : a.end] for a, b in pairs if b.start < a.end]
+    assert shared
+    assert all(1 <= text.count("Ship") <= 3 and "|" not in text for text in shared)
+    assert all(a.end <= b.start for a, b in pairs if b.kind == "table")
+
+
+def test_repeated_sentences_have_their_own_offsets() -> None:
+    """Equal sentences do not collapse onto the first one's offsets."""
+    document = built(("paragraph", "Yes. " * 400 + "No."))
+    units, chunks = chunked(document, ChunkingSettings())
+    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
+
+
+def test_few_sentences_at_a_percentile() -> None:
+    """One, two and three sentences above the cap are chunked without a NaN."""
+    sentence = "So it goes " + "on " * 70 + "and ends."
+    for n in (1, 2, 3, 4):
+        document = built(("paragraph", " ".join([sentence] * n)))
+        chosen = ChunkingSettings(max_tokens=64, min_tokens=0, target_tokens=60)
+        units, chunks = chunked(document, chosen)
+        assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+
+
+@pytest.mark.parametrize("boundaries", STRATEGIES)
+@pytest.mark.parametrize("tokenizer", [ADDITIVE, NASTY])
+@pytest.mark.parametrize("shape", ["line", "tiny", "table", "words"])
+def test_counting_is_bounded(boundaries: str, tokenizer: FakeTokenizer, shape: str) -> None:
+    """The tokenizer reads a small multiple of the text, in few calls, whatever the shape."""
+    document = {
+        "line": lambda: built(("paragraph", "The tide came in again today. " * 2000)),
+        "tiny": lambda: built(*[("paragraph", f"w{i % 7}") for i in range(2000)]),
+        "table": lambda: built(("table", "\n".join([HEADER, *(ROWS * 12)]))),
+        "words": lambda: built(("paragraph", "harbour " * 6000)),
+    }[shape]()
+    tokens = tokenizer(document.text)
+    units = split_units(document, tokens)
+    read = [0, 0]
+
+    def recording(inputs: Sequence[str]) -> list[int]:
+        read[0] += sum(map(len, inputs))
+        read[1] += 1
+        return tokenizer.count(inputs)
+
+    chosen = ChunkingSettings(boundaries=boundaries)
+    chunks = chunk_document(document, units, tokens, vectors_for(units), chosen, recording)
+    repeated = sum(len(chunk.prefix) for chunk in chunks)
+    assert read[0] <= 5 * (len(document.text) + repeated)
+    assert read[1] <= 40
+
+
+@requires_corpus
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    "name", ["over_budget_by_one.md", "table_over_many_chunks.md", "hash_in_code_fence.md", "dash_run.md"]
+)
+@pytest.mark.parametrize("boundaries", STRATEGIES)
+def test_reported_documents(name: str, boundaries: str) -> None:
+    """Documents that broke comparable tools keep every law under every strategy."""
+    path = REPORTS / name
+    document = convert(path, format="md", name=name, settings=ParserConfig()).document
+    chosen = ChunkingSettings(boundaries=boundaries)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)

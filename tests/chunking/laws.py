@@ -6,6 +6,8 @@ Nothing here uses the code under test; each function yields one sentence per vio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from chunking.model import Block, Chunk, Document, Sentence
 from chunking.settings import ChunkingSettings
@@ -14,7 +16,7 @@ Count = Callable[[Sequence[str]], list[int]]
 HEADINGS = ("heading", "title")
 
 
-def violations(  # noqa: PLR0913 - all that the laws speak of
+def violations(
     document: Document,
     units: Sequence[Sentence],
     chunks: Sequence[Chunk],
@@ -24,7 +26,14 @@ def violations(  # noqa: PLR0913 - all that the laws speak of
     slack: int = 0,
 ) -> list[str]:
     """Return every violation; ``slack`` is how far counts may differ from estimates."""
-    context = Laws(document, units, chunks, settings, count, slack)
+    context = Laws(
+        document=document,
+        units=units,
+        chunks=chunks,
+        settings=settings,
+        count=count,
+        slack=slack,
+    )
     return [
         f"{check.__name__}: {found}"
         for check in (
@@ -36,25 +45,21 @@ def violations(  # noqa: PLR0913 - all that the laws speak of
     ]  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Laws:
     """One chunked document under examination."""
 
-    def __init__(  # noqa: PLR0913 - as above
-        self,
-        document: Document,
-        units: Sequence[Sentence],
-        chunks: Sequence[Chunk],
-        settings: ChunkingSettings,
-        count: Count,
-        slack: int,
-    ) -> None:
-        self.text = document.text
-        self.document = document
-        self.units = units
-        self.chunks = chunks
-        self.settings = settings
-        self.count = count
-        self.slack = slack
+    document: Document
+    units: Sequence[Sentence]
+    chunks: Sequence[Chunk]
+    settings: ChunkingSettings
+    count: Count
+    slack: int
+
+    @property
+    def text(self) -> str:
+        """The document's text."""
+        return self.document.text
 
     def size(self, text: str) -> int:
         """Return the exact size of a text."""
@@ -70,7 +75,7 @@ class Laws:
             piece = self.text[chunk.start : chunk.end]
             if not piece or piece != piece.strip():
                 yield f"chunk {chunk.index} is blank or not trimmed: {piece[:30]!r}"
-        for before, chunk in zip(self.chunks, self.chunks[1:], strict=False):
+        for before, chunk in pairwise(self.chunks):
             if chunk.start <= before.start or chunk.end <= before.end:
                 yield f"chunk {chunk.index} does not go on"
             if not self.settings.overlap and chunk.start < before.end:
@@ -105,7 +110,9 @@ class Laws:
             if chunk.prefix and not chunk.prefix.endswith("\n"):
                 yield f"prefix of chunk {chunk.index} does not end in a newline"
             blocks = self.blocks_in(chunk)
-            own = {" ".join(self.text[b.start : b.end].split()) for b in blocks if b.kind in HEADINGS}
+            own = {
+                " ".join(self.text[b.start : b.end].split()) for b in blocks if b.kind in HEADINGS
+            }
             body = [b for b in blocks if b.kind not in HEADINGS]
             path = [" ".join(p.split()) for p in (body or blocks)[0].heading_path]
             expected = [line for line in path if line not in own]
@@ -144,9 +151,7 @@ class Laws:
             starts = list(block.row_starts)
         else:
             starts = [block.start]
-            starts += [
-                i + 1 for i in range(block.start, block.end) if self.text[i] == "\n"
-            ]
+            starts += [i + 1 for i in range(block.start, block.end) if self.text[i] == "\n"]
         return list(zip(starts, [*starts[1:], block.end], strict=True))
 
     def lines(self) -> Iterator[str]:
@@ -178,7 +183,7 @@ class Laws:
                 continue
             end = self.first_piece(blocks[after])
             if self.certainly_fits(self.text[blocks[first].start : end].strip()):
-                yield f"chunk {chunk.index} ends with a heading: {self.text[last.start : last.end]!r}"
+                yield f"chunk {chunk.index} ends with the heading {last.index}"
 
     def first_piece(self, block: Block) -> int:
         """Return the end of the smallest beginning of a block that a heading may keep."""
@@ -220,7 +225,7 @@ class Laws:
             if chunk.n_tokens >= self.settings.min_tokens:
                 continue
             for left in (i - 1, i):
-                if 0 <= left and left + 1 < len(self.chunks):
+                if left >= 0 and left + 1 < len(self.chunks):
                     start, end = self.chunks[left].start, self.chunks[left + 1].end
                     if self.size(self.text[start:end]) <= self.settings.max_tokens:
                         yield f"chunk {i} of {chunk.n_tokens} tokens could join a neighbour"
@@ -242,7 +247,10 @@ class Laws:
             if chunk.index != i:
                 yield f"chunk {i} is numbered {chunk.index}"
             pages = [p for b in blocks for p in (b.page_start, b.page_end) if p is not None]
-            if (chunk.page_start, chunk.page_end) != (min(pages, default=None), max(pages, default=None)):
+            if (chunk.page_start, chunk.page_end) != (
+                min(pages, default=None),
+                max(pages, default=None),
+            ):
                 yield f"chunk {i} has wrong pages"
             codes = {b.code_language for b in blocks if b.kind == "code"}
             if chunk.code_language != (next(iter(codes)) if len(codes) == 1 else None):
@@ -276,9 +284,14 @@ class Laws:
             before = self.blocks_in(chunk)[-1]
             if opens and before.kind not in HEADINGS and boundary.reason != "heading":
                 yield f"chunk {i} ends before a heading for {boundary.reason}"
-            if boundary.reason == "semantic" and chunk.boundaries == "semantic":
-                if boundary.distance is None or boundary.threshold is None:
-                    yield f"boundary {i} is semantic without a distance"
+            if (boundary.reason, chunk.boundaries) != ("semantic", "semantic"):
+                continue
+            if boundary.distance is None or boundary.threshold is None:
+                yield f"boundary {i} is semantic without a distance"
+            elif boundary.distance <= boundary.threshold and (
+                self.settings.threshold_type != "gradient"
+            ):
+                yield f"boundary {i} is semantic at {boundary.distance}"
 
     def continuations(self) -> Iterator[str]:
         """Check that a continued table repeats its header, and pools its units."""
@@ -294,8 +307,6 @@ class Laws:
             has = f"{header}\n" in chunk.prefix
             if not has and self.certainly_fits(f"{header}\n{piece}"):
                 yield f"chunk {chunk.index} does not repeat its table's header"
-            expected = [
-                u.index for u in self.units if first.start <= u.start < first.row_starts[1]
-            ]
+            expected = [u.index for u in self.units if first.start <= u.start < first.row_starts[1]]
             if list(chunk.header_units) != (expected if has else []):
                 yield f"chunk {chunk.index} pools {chunk.header_units} as its header"

@@ -14,12 +14,29 @@ import numpy as np
 from hypothesis import strategies as st
 
 from chunking.model import Block, BlockKind, Document, Tokens
-from chunking.settings import ChunkingSettings
+from chunking.settings import ChunkingSettings, Strategy
 
-WORDS = (
-    "harbour ledger willow stone copper river signal the of and however candle market "
-    "antidisestablishmentarianism Grundstücksverkehrsgenehmigung rødgrød 東京都 مدينة शहर"
-).split()
+WORDS = [
+    "harbour",
+    "ledger",
+    "willow",
+    "stone",
+    "copper",
+    "river",
+    "signal",
+    "the",
+    "of",
+    "and",
+    "however",
+    "candle",
+    "market",
+    "antidisestablishmentarianism",
+    "Grundstücksverkehrsgenehmigung",
+    "rødgrød",
+    "東京都",
+    "مدينة",
+    "शहर",
+]
 ODD = "\u00a0\u200b\u200d\ufeff\u0301\U0001f468\U0001f3fd\u202e\ufffd\x0b\x1f\u3000\t|`#*"
 
 
@@ -129,7 +146,9 @@ def documents(draw: st.DrawFn, max_blocks: int = 14) -> Document:
     """Return a document with blocks of all kinds under a consistent heading hierarchy."""
     kinds: list[BlockKind] = draw(
         st.lists(
-            st.sampled_from([*_PROSE_KINDS, "heading", "heading", "heading", "title", "table", "table", "code"]),
+            st.sampled_from(
+                [*_PROSE_KINDS, "heading", "heading", "heading", "title", "table", "table", "code"]
+            ),
             max_size=max_blocks,
         )
     )
@@ -171,7 +190,7 @@ class DocumentBuilder:
             position += len(line) + 1
         self.add("table", "\n".join(lines), rows=offsets, page=page)
 
-    def add(  # noqa: PLR0913 - a block's facts
+    def add(
         self,
         kind: BlockKind,
         text: str,
@@ -209,16 +228,14 @@ class DocumentBuilder:
 
 
 @st.composite
-def settings(draw: st.DrawFn, boundaries: str | None = None) -> ChunkingSettings:
+def settings(draw: st.DrawFn, boundaries: Strategy | None = None) -> ChunkingSettings:
     """Return any settings that are allowed."""
     cap = draw(st.sampled_from([16, 24, 40, 64, 120, 200, 400]))
     target = draw(st.integers(1, cap))
     chosen = boundaries or draw(
         st.sampled_from(["fixed", "recursive", "structural", "semantic", "optimal", "auto"])
     )
-    kind = draw(
-        st.sampled_from(["percentile", "absolute", "stddev", "interquartile", "gradient"])
-    )
+    kind = draw(st.sampled_from(["percentile", "absolute", "stddev", "interquartile", "gradient"]))
     overlap = 0
     unit = draw(st.sampled_from(["tokens", "sentences"]))
     if chosen in ("fixed", "recursive") and draw(st.booleans()):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError, ConfigError
 from chunking.model import BlockKind, Chunk, Document, Sentence
-from chunking.settings import ChunkingSettings
+from chunking.settings import ChunkingSettings, Strategy
 from chunking.units import split_units
 from jobs.config import ParserConfig
 from jobs.parsing.convert import convert
@@ -35,7 +37,14 @@ QUIET = profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
 )
-STRATEGIES = ("fixed", "recursive", "structural", "semantic", "optimal", "auto")
+STRATEGIES: tuple[Strategy, ...] = (
+    "fixed",
+    "recursive",
+    "structural",
+    "semantic",
+    "optimal",
+    "auto",
+)
 
 
 def vectors_for(units: Sequence[Sentence], seed: int = 0) -> NDArray[np.float32]:
@@ -83,9 +92,7 @@ def test_laws_hold_under_counters_that_do_not_add_up(
 
 @QUIET
 @given(document=documents(max_blocks=8), chosen=settings())
-def test_the_same_input_gives_the_same_chunks(
-    document: Document, chosen: ChunkingSettings
-) -> None:
+def test_the_same_input_gives_the_same_chunks(document: Document, chosen: ChunkingSettings) -> None:
     """Nothing but the arguments decides."""
     assert chunked(document, chosen)[1] == chunked(document, chosen)[1]
 
@@ -123,7 +130,7 @@ def test_uniform_text_is_split_at_the_cap() -> None:
 
 
 @pytest.mark.parametrize("boundaries", STRATEGIES)
-def test_text_without_marks_is_cut_between_words(boundaries: str) -> None:
+def test_text_without_marks_is_cut_between_words(boundaries: Strategy) -> None:
     """A transcript without punctuation becomes many chunks, none of them cut inside a word."""
     document = built(("paragraph", " ".join(["and then we sailed on"] * 400)))
     chosen = ChunkingSettings(boundaries=boundaries)
@@ -161,7 +168,7 @@ def test_optimal_cuts_where_the_topic_changes() -> None:
 
 
 @pytest.mark.parametrize("boundaries", STRATEGIES)
-def test_a_document_that_fits_is_one_chunk(boundaries: str) -> None:
+def test_a_document_that_fits_is_one_chunk(boundaries: Strategy) -> None:
     """A short document is whole, and recorded so."""
     document = built(("heading", "Title"), ("paragraph", "One. Two."), ("paragraph", "Three."))
     (chunk,) = chunked(document, ChunkingSettings(boundaries=boundaries))[1]
@@ -176,7 +183,7 @@ def test_a_document_without_text_has_no_chunks() -> None:
 
 
 @pytest.mark.parametrize("boundaries", ["semantic", "optimal"])
-def test_without_vectors_semantic_strategies_are_refused(boundaries: str) -> None:
+def test_without_vectors_semantic_strategies_are_refused(boundaries: Strategy) -> None:
     """What needs a model pass says so, and names what does not."""
     document = built(("paragraph", "One."))
     tokens = ADDITIVE(document.text)
@@ -187,7 +194,7 @@ def test_without_vectors_semantic_strategies_are_refused(boundaries: str) -> Non
 
 
 @pytest.mark.parametrize("boundaries", ["fixed", "recursive", "structural", "auto"])
-def test_other_strategies_need_no_vectors(boundaries: str) -> None:
+def test_other_strategies_need_no_vectors(boundaries: Strategy) -> None:
     """All laws hold without a model pass, and no distance is claimed."""
     document = built(
         ("heading", "One"), ("paragraph", "It rained. " * 80 + "End."),
@@ -208,9 +215,7 @@ def test_vectors_and_units_must_match() -> None:
     tokens = ADDITIVE(document.text)
     units = split_units(document, tokens)
     with pytest.raises(AlignmentError, match="1 vectors for 2 units"):
-        chunk_document(
-            document, units, tokens, np.ones((1, 2)), ChunkingSettings(), ADDITIVE.count
-        )
+        chunk_document(document, units, tokens, np.ones((1, 2)), ChunkingSettings(), ADDITIVE.count)
 
 
 def test_a_prompt_that_fills_the_cap_is_refused() -> None:
@@ -218,9 +223,7 @@ def test_a_prompt_that_fills_the_cap_is_refused() -> None:
     document = built(("paragraph", "One."))
     tokenizer = FakeTokenizer(pattern=ADDITIVE.pattern, special=16)
     with pytest.raises(ConfigError, match="prompt"):
-        chunked(
-            document, ChunkingSettings(max_tokens=16, min_tokens=0, target_tokens=9), tokenizer
-        )
+        chunked(document, ChunkingSettings(max_tokens=16, min_tokens=0, target_tokens=9), tokenizer)
 
 
 HEADER = "| Berth | Vessel |\n| --- | --- |"
@@ -332,7 +335,9 @@ def test_a_giant_heading_loses_nothing() -> None:
 
 def test_where_heading_and_sentence_exceed_the_cap_the_sentence_is_cut() -> None:
     """A heading keeps the beginning of a sentence that does not fit beside it."""
-    document = built(("heading", "A heading of some words " * 4), ("paragraph", "on " * 60 + "end."))
+    document = built(
+        ("heading", "A heading of some words " * 4), ("paragraph", "on " * 60 + "end.")
+    )
     chosen = ChunkingSettings(max_tokens=40, min_tokens=0, target_tokens=30)
     units, chunks = chunked(document, chosen)
     assert not violations(document, units, chunks, chosen, ADDITIVE.count)
@@ -345,7 +350,9 @@ def test_the_prefix_is_trimmed_from_the_outermost_heading() -> None:
     for level in range(1, 5):
         builder.heading(f"Level {level} " + "of the harbour " * 4, level=level)
     builder.add("paragraph", "It rained all day in the harbour. " * 40)
-    chunks = chunked(builder.build(), ChunkingSettings(max_tokens=60, min_tokens=10, target_tokens=50))[1]
+    chunks = chunked(
+        builder.build(), ChunkingSettings(max_tokens=60, min_tokens=10, target_tokens=50)
+    )[1]
     prefixes = [chunk.prefix for chunk in chunks[1:]]
     assert all(not prefix.startswith("Level 1") for prefix in prefixes)
     assert any(prefix.startswith(("Level 3", "Level 4")) for prefix in prefixes)
@@ -375,7 +382,9 @@ def test_list_items_keep_their_lead_in() -> None:
 
 @pytest.mark.parametrize("unit", ["tokens", "sentences"])
 @pytest.mark.parametrize("boundaries", ["fixed", "recursive"])
-def test_overlap_repeats_prose_only(boundaries: str, unit: str) -> None:
+def test_overlap_repeats_prose_only(
+    boundaries: Strategy, unit: Literal["tokens", "sentences"]
+) -> None:
     """Overlap repeats the end of the chunk before, inside prose of one section."""
     sentences = " ".join(f"Ship number {i} left the harbour." for i in range(60))
     document = built(
@@ -387,7 +396,7 @@ def test_overlap_repeats_prose_only(boundaries: str, unit: str) -> None:
     )
     units, chunks = chunked(document, chosen)
     assert not violations(document, units, chunks, chosen, ADDITIVE.count)
-    pairs = list(zip(chunks, chunks[1:], strict=False))
+    pairs = list(pairwise(chunks))
     shared = [document.text[b.start : a.end] for a, b in pairs if b.start < a.end]
     assert shared
     assert all(1 <= text.count("Ship") <= 3 and "|" not in text for text in shared)
@@ -414,7 +423,7 @@ def test_few_sentences_at_a_percentile() -> None:
 @pytest.mark.parametrize("boundaries", STRATEGIES)
 @pytest.mark.parametrize("tokenizer", [ADDITIVE, NASTY])
 @pytest.mark.parametrize("shape", ["line", "tiny", "table", "words"])
-def test_counting_is_bounded(boundaries: str, tokenizer: FakeTokenizer, shape: str) -> None:
+def test_counting_is_bounded(boundaries: Strategy, tokenizer: FakeTokenizer, shape: str) -> None:
     """The tokenizer reads a small multiple of the text, in few calls, whatever the shape."""
     document = {
         "line": lambda: built(("paragraph", "The tide came in again today. " * 2000)),
@@ -441,10 +450,11 @@ def test_counting_is_bounded(boundaries: str, tokenizer: FakeTokenizer, shape: s
 @requires_corpus
 @pytest.mark.corpus
 @pytest.mark.parametrize(
-    "name", ["over_budget_by_one.md", "table_over_many_chunks.md", "hash_in_code_fence.md", "dash_run.md"]
+    "name",
+    ["over_budget_by_one.md", "table_over_many_chunks.md", "hash_in_code_fence.md", "dash_run.md"],
 )
 @pytest.mark.parametrize("boundaries", STRATEGIES)
-def test_reported_documents(name: str, boundaries: str) -> None:
+def test_reported_documents(name: str, boundaries: Strategy) -> None:
     """Documents that broke comparable tools keep every law under every strategy."""
     path = REPORTS / name
     document = convert(path, format="md", name=name, settings=ParserConfig()).document

@@ -71,7 +71,15 @@ def test_a_gradient_finds_the_rise_and_not_the_level() -> None:
     """On a slope the gradient marks where distances rise fastest."""
     values = np.asarray([0.1, 0.1, 0.1, 0.5, 0.9, 0.9, 0.9])
     limit = threshold(values, "gradient", 80.0)
-    assert exceeds(values, "gradient", limit).tolist() == [False, False, False, True, False, False, False]
+    assert exceeds(values, "gradient", limit).tolist() == [
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_noise_below_the_resolution_decides_nothing() -> None:

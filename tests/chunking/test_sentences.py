@@ -141,7 +141,9 @@ def test_blank_and_empty_ranges_have_no_sentence() -> None:
         assert split_sentences(text, 0, len(text), None) == []
 
 
-@pytest.mark.parametrize("piece", [".", " ", "\n", ". ", "a. ", "?!", ")", ".)", "1. ", "\n- ", "x"])
+@pytest.mark.parametrize(
+    "piece", [".", " ", "\n", ". ", "a. ", "?!", ")", ".)", "1. ", "\n- ", "x"]
+)
 def test_runs_of_marks_take_linear_time(piece: str) -> None:
     """A long run of any mark ends in one pass, and loses nothing."""
     text = "Begin " + piece * 300_000 + " end"
@@ -154,7 +156,9 @@ def test_runs_of_marks_take_linear_time(piece: str) -> None:
 @given(
     text=st.lists(
         st.one_of(
-            st.sampled_from([*WORDS, ". ", "? ", "。", "\n", "\n\n", " ", "3.", "z. B. ", "...", "»"]),
+            st.sampled_from(
+                [*WORDS, ". ", "? ", "。", "\n", "\n\n", " ", "3.", "z. B. ", "...", "»"]
+            ),
             st.text(alphabet=ODD, max_size=3),
             st.text(max_size=4),
         ),

@@ -16,7 +16,6 @@ from typing import TypedDict
 from docling_core.types.doc import (
     CodeItem,
     ContentLayer,
-    DescriptionAnnotation,
     DocItem,
     DocItemLabel,
     DoclingDocument,
@@ -137,10 +136,8 @@ class _Walk:
         self._lead_is_text = origin is not None and origin.mimetype == "text/html"
 
     def run(self) -> None:
-        """Visit every node under the body, then what only the furniture tree holds."""
+        """Visit every node under the body."""
         stack = [_Frame(self._document.body)]
-        if self._document.furniture.children:
-            stack.insert(0, _Frame(self._document.furniture))
         while stack:
             frame = stack.pop()
             if frame.node.self_ref not in self._seen:
@@ -268,11 +265,8 @@ class _Walk:
                 self._builder.add("caption", text, **self._where(caption))
 
     def _picture(self, node: PictureItem) -> None:
-        described = node.meta and node.meta.description
-        texts = [described.text] if described else []
-        texts += [a.text for a in node.get_annotations() if isinstance(a, DescriptionAnnotation)]
-        for text in dict.fromkeys(texts):
-            self._builder.add("picture", text, **self._where(node))
+        if node.meta and node.meta.description:
+            self._builder.add("picture", node.meta.description.text, **self._where(node))
         for note in _resolve(self._document, node.footnotes):
             self._builder.add("footnote", self._consume(note), **self._where(note))
 
@@ -294,7 +288,7 @@ class _Walk:
     def _is_furniture(self, node: NodeItem) -> bool:
         if isinstance(node, DocItem) and node.label in _PAGE_LABELS:
             return True
-        if node.content_layer != ContentLayer.FURNITURE or node is self._document.furniture:
+        if node.content_layer != ContentLayer.FURNITURE:
             return False
         if isinstance(node, DocItem) and node.label == DocItemLabel.FOOTNOTE:
             return False

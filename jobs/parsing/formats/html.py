@@ -58,9 +58,11 @@ def read(source: Source) -> Converted:
 
 def add_html(builder: DocumentBuilder, text: str, *, head: bool = True) -> None:
     """Add the blocks of HTML text; with ``head``, its title and metadata too."""
-    root = parse_markup(clean(text))
+    root, flattened = parse_markup(clean(text))
     if root is None:
         return
+    if flattened:
+        builder.warn("elements are nested too deep: structure was left out, text kept")
     if head:
         _read_head(builder, root)
     _Walk(builder, root).run()

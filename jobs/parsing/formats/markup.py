@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from html import escape
+from html.parser import HTMLParser
 
 from lxml import etree
 
-__all__ = ["BLOCKS", "HIDDEN", "KNOWN", "code_language", "is_hidden", "parse_markup"]
+__all__ = [
+    "BLOCKS",
+    "HIDDEN",
+    "KNOWN",
+    "code_language",
+    "declared_charset",
+    "is_hidden",
+    "parse_markup",
+]
 
 HIDDEN = frozenset(
     (
@@ -73,10 +83,12 @@ def declared_charset(data: bytes) -> str | None:
     return found[1].decode("ascii") if found else None
 
 
-def parse_markup(text: str) -> etree._Element | None:
-    """Return the root element of HTML or XHTML text; None if there is no element.
+def parse_markup(text: str) -> tuple[etree._Element | None, bool]:
+    """Return the root element of HTML or XHTML text, and whether its nesting had to go.
 
-    Nothing is fetched and no entity of the document's own is expanded.
+    The root is None if there is no element. Nothing is fetched and no entity of the
+    document's own is expanded. The parser stops at some 2,000 nested elements, so
+    markup that is deeper keeps its text and its breaks only.
     """
     data = text.encode("utf-8", errors="replace")
     if "http://www.w3.org/1999/xhtml" in text[:2048]:
@@ -84,14 +96,52 @@ def parse_markup(text: str) -> etree._Element | None:
             encoding="utf-8", resolve_entities=False, no_network=True, huge_tree=True
         )
         try:
-            return etree.fromstring(data, strict)
+            return etree.fromstring(data, strict), False
         except etree.XMLSyntaxError:
             pass
+    root, too_deep = _parse_html(data)
+    if too_deep:
+        flat = _Flat()
+        flat.feed(text)
+        flat.close()
+        root, _ = _parse_html("".join(flat.parts).encode("utf-8", errors="replace"))
+    return root, too_deep
+
+
+def _parse_html(data: bytes) -> tuple[etree._Element | None, bool]:
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True)
     try:
-        return etree.fromstring(data, parser)
+        root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError:
-        return None
+        root = None
+    limit = etree.ErrorTypes.ERR_RESOURCE_LIMIT
+    return root, any(entry.type == limit for entry in parser.error_log)
+
+
+class _Flat(HTMLParser):
+    """Writes markup again with no element open: a block's border is a rule."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = ["<body>"]
+        self._hidden: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag in ("script", "style", "template"):
+            self._hidden = tag
+        elif tag in BLOCKS:
+            self.parts.append("<hr>")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._hidden:
+            self._hidden = None
+        elif tag in BLOCKS:
+            self.parts.append("<hr>")
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden is None:
+            self.parts.append(escape(data))
 
 
 def _parents(element: etree._Element, n: int) -> list[etree._Element]:

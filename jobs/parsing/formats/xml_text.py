@@ -65,4 +65,4 @@ def _add_elements(builder: DocumentBuilder, root: etree._Element) -> None:
         has_tail = any(child.tail and child.tail.strip() for child in element)
         if has_tail or (element.text and element.text.strip()):
             walker.skip_subtree()
-            builder.add("paragraph", "".join(element.itertext(with_tail=False)))
+            builder.add("paragraph", "".join(element.itertext()))

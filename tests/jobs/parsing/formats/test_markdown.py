@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.parsing.made import PHRASE, read_text, texts
+
+
+def test_inline_markup_is_plain_text(tmp_path: Path) -> None:
+    """Emphasis, links and code join; escapes are undone; hard breaks are kept."""
+    markdown = "un**believ**able, [link](http://x) and `f( )` \\*x\\*.  \nnext\nsoft"
+    assert texts(read_text(tmp_path, markdown, "md").document) == [
+        "unbelievable, link and f( ) *x*.\nnext soft"
+    ]
+
+
+def test_front_matter_is_metadata(tmp_path: Path) -> None:
+    """YAML fields are metadata, nested ones with dots; the title is the document's."""
+    markdown = (
+        "---\ntitle: Ferry plan\ntags: [sea, north]\ndate: 2024-02-29\nowner:\n  name: A\n---\n"
+        "# Plan\n\nText.\n\n---\n\nAfter a rule."
+    )
+    document = read_text(tmp_path, markdown, "md").document
+    assert document.title == "Ferry plan"
+    assert document.metadata == {
+        "title": "Ferry plan",
+        "tags": "sea, north",
+        "date": "2024-02-29",
+        "owner.name": "A",
+    }
+    assert texts(document) == ["Plan", "Text.", "After a rule."]
+
+
+@pytest.mark.parametrize(
+    ("head", "metadata"),
+    [
+        ("+++\ntitle = 'T'\n+++\n", {"title": "T"}),
+        ("---\ntitle: a: b: c\n---\n", {"title": "a: b: c"}),
+        ("---\na: &x [1]\nb: *x\n---\n", {"a": "&x [1]", "b": "*x"}),
+        ("---\n---\n", {}),
+    ],
+)
+def test_odd_front_matter(tmp_path: Path, head: str, metadata: dict[str, str]) -> None:
+    """TOML, broken YAML and YAML with aliases give what fields they can."""
+    document = read_text(tmp_path, f"{head}Text.", "md").document
+    assert document.metadata == metadata
+    assert document.text == "Text."
+
+
+def test_a_rule_is_no_front_matter(tmp_path: Path) -> None:
+    """Text between two rules at the top stays text."""
+    document = read_text(tmp_path, "---\n\nJust prose here.\n\n---\n\nMore.", "md").document
+    assert texts(document) == ["Just prose here.", "More."]
+
+
+def test_placeholders_are_seen(tmp_path: Path) -> None:
+    """`<name>` that is no HTML element is text; real tags are markup."""
+    markdown = "Call Vec<T> with <your-name> and <b>bold</b> text.\n\n<div>\n\ninner\n\n</div>"
+    assert texts(read_text(tmp_path, markdown, "md").document) == [
+        "Call Vec<T> with <your-name> and bold text.",
+        "inner",
+    ]
+
+
+def test_tables_and_code(tmp_path: Path) -> None:
+    """Cells keep escaped bars; fenced code keeps tabs, comments and its language."""
+    markdown = "| a | b |\n|---|---|\n| x\\|y | **z** w |\n\n```sh\n# no heading\n\tls\n```\n"
+    document = read_text(tmp_path, markdown, "md").document
+    assert texts(document) == [
+        "| a | b |\n| --- | --- |\n| x\\|y | z w |",
+        "```sh\n# no heading\n\tls\n```",
+    ]
+    assert document.blocks[1].code_language == "sh"
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "- " * 300 + PHRASE,
+        "> " * 300 + PHRASE,
+        "[" * 5_000 + PHRASE,
+        "![[](" * 2_000 + PHRASE,
+        "*a **b " * 1_000 + PHRASE,
+        "".join(f"{'  ' * depth}- level {depth}\n" for depth in range(100)) + f"\n{PHRASE}",
+        "\n" * 100_000 + PHRASE,
+    ],
+)
+def test_hostile_markdown_is_text(tmp_path: Path, markdown: str) -> None:
+    """Runs of markers and brackets neither recurse without end nor lose the text."""
+    assert PHRASE in read_text(tmp_path, markdown, "md").document.text
+
+
+def test_deep_lists_lose_no_level(tmp_path: Path) -> None:
+    """A list nested a hundred deep keeps every item and its depth."""
+    markdown = "".join(f"{'  ' * depth}- level {depth}\n" for depth in range(100))
+    document = read_text(tmp_path, markdown, "md").document
+    assert [b.level for b in document.blocks] == list(range(1, 101))

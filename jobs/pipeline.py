@@ -157,7 +157,8 @@ def _work(
     with connect(request.address, config.resources.cpus, verbose=verbose) as cluster:
         sizes = plan_sizes(cluster.cpus, cluster.gpus, config.resources, len(numbers))
         report = cluster.meter.report
-        threads = None if sizes.embed_gpus else max(int(sizes.cpus), 1)
+        # All CPUs, not the actor's share: the parsers leave theirs idle once they are done.
+        threads = None if sizes.embed_gpus else max(int(cluster.cpus) // sizes.embed_workers, 1)
         stages = (
             StageSpec(
                 stage=FetchParse,

@@ -6,10 +6,12 @@ from urllib.parse import quote
 
 __all__ = [
     "ATTEMPT_DIGITS",
+    "BUCKETS_PREFIX",
     "DATASET",
     "LEASE_PREFIX",
     "PRIVATE_PREFIX",
     "RUNS_PREFIX",
+    "VIEW",
     "bucket_data",
     "bucket_name",
     "bucket_prefix",
@@ -18,6 +20,7 @@ __all__ = [
     "lease_heartbeat",
     "plain",
     "plain_changes",
+    "plain_run",
     "plan",
     "probe",
     "report",
@@ -31,6 +34,9 @@ PRIVATE_PREFIX = "_chunkmill/"
 DATASET = "_chunkmill/dataset.json"
 LEASE_PREFIX = "_chunkmill/lease/"
 RUNS_PREFIX = "_chunkmill/runs/"
+BUCKETS_PREFIX = "_chunkmill/buckets/"
+VIEW = "_chunkmill/view.json"
+"""What the last run knew of the plain files; only ever saves work."""
 ATTEMPT_DIGITS = 16
 """Hexadecimal digits of a random attempt name; it keeps attempts' files apart, nothing else."""
 
@@ -51,12 +57,17 @@ def plain(table: str, bucket: int, partition: tuple[str, str] | None = None) -> 
 
 def plain_changes(run_id: str, bucket: int) -> str:
     """Return the plain key of a bucket's change rows in one run."""
-    return f"changes/run={run_id}/bucket-{bucket_name(bucket)}.parquet"
+    return f"{plain_run(run_id)}bucket-{bucket_name(bucket)}.parquet"
+
+
+def plain_run(run_id: str) -> str:
+    """Return the prefix of the plain keys of a run's change rows."""
+    return f"changes/run={run_id}/"
 
 
 def bucket_prefix(bucket: int) -> str:
     """Return the prefix under which a bucket's versions lie."""
-    return f"_chunkmill/buckets/{bucket_name(bucket)}/"
+    return f"{BUCKETS_PREFIX}{bucket_name(bucket)}/"
 
 
 def bucket_version(bucket: int, version: int) -> str:

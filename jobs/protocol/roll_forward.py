@@ -45,8 +45,6 @@ __all__ = [
     "read_versions",
 ]
 
-_BUCKETS = "_chunkmill/buckets/"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
@@ -77,7 +75,7 @@ def _leftover(store: ObjectStore, run_id: str) -> Leftover | None:
 
 def list_data(store: ObjectStore) -> dict[str, ObjectInfo]:
     """Return everything that lies in the version chains."""
-    return {info.key: info for info in store.list(_BUCKETS)}
+    return {info.key: info for info in store.list(layout.BUCKETS_PREFIX)}
 
 
 def read_versions(
@@ -144,7 +142,7 @@ def mend_changes(
     """
     unfinished = set(run_ids)
     present = {
-        info.key for run_id in sorted(unfinished) for info in store.list(f"changes/run={run_id}/")
+        info.key for run_id in sorted(unfinished) for info in store.list(layout.plain_run(run_id))
     }
     copied = 0
     for version in versions.values():

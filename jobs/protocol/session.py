@@ -21,7 +21,6 @@ next run goes on.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -32,11 +31,14 @@ from chunking.errors import JobError, StoreError
 from jobs import layout
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
-from jobs.protocol.dataset import Dataset, check_settings, read_dataset, settle_dataset
+from jobs.protocol.board import Board
+from jobs.protocol.dataset import Dataset, settle_dataset
 from jobs.protocol.files import to_parquet
 from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
 from jobs.protocol.partitions import partition_column
-from jobs.protocol.plan import Plan, PlannedUnit, estimate_buckets, plan_run
+from jobs.protocol.plan import Plan, PlannedUnit
+from jobs.protocol.planning import plan_run
+from jobs.protocol.preview import STORE_WORKERS, checked_dataset, choose_n_buckets, preview_plan
 from jobs.protocol.publish import BucketJob
 from jobs.protocol.report import make_report
 from jobs.protocol.roll_forward import (
@@ -55,8 +57,6 @@ from jobs.protocol.view import PlainView
 from jobs.records import SourceItem
 
 __all__ = ["RunSession", "preview_plan"]
-
-STORE_WORKERS = 16
 
 
 class RunSession:
@@ -92,7 +92,7 @@ class RunSession:
         self._versions: dict[int, BucketVersion] = {}
         self._run: Run | None = None
         self._plan: Plan | None = None
-        self._board = _Board()
+        self._board = Board()
 
     @classmethod
     def open(
@@ -116,7 +116,7 @@ class RunSession:
         """
         fail_points.check_fail_point()
         partition_column(settings.partition_by)
-        _checked_dataset(store, settings)
+        checked_dataset(store, settings)
         clock = clock or SystemClock()
         lease = acquire_lease(
             store,
@@ -179,7 +179,7 @@ class RunSession:
         items = list(items)
         known = read_known(self._store, self._versions.values(), self._workers)
         harvest = read_harvest(self._store, self._leftovers, self._workers)
-        n_buckets = _n_buckets(self._dataset, self._settings, items)
+        n_buckets = choose_n_buckets(self._dataset, self._settings, items)
         plan = plan_run(
             items,
             known,
@@ -202,7 +202,7 @@ class RunSession:
         )
         self._write_plan(plan, facts)
         self._plan = plan
-        self._board = _Board(plan)
+        self._board = Board(plan)
         self._adopt(plan, harvest)
         return plan
 
@@ -275,7 +275,7 @@ class RunSession:
 
     def _roll_forward(self) -> None:
         self._lease.beat()
-        self._dataset = _checked_dataset(self._store, self._settings)
+        self._dataset = checked_dataset(self._store, self._settings)
         self.resumed = run_ids_since_completed(self._store, before=self._lease.epoch)
         self._leftovers = read_leftovers(self._store, self.resumed)
         data = list_data(self._store)
@@ -318,106 +318,6 @@ class RunSession:
             units=self._board.done_units(bucket),
             deletions=self.plan.deletions.get(bucket, ()),
         )
-
-
-class _Board:
-    """Which units are committed and which buckets are published."""
-
-    def __init__(self, plan: Plan | None = None) -> None:
-        self.counts: Counter[str] = Counter()
-        self.n_published = 0
-        self._open: dict[int, set[int]] = {}
-        self._done: dict[int, set[int]] = {}
-        self._bucket_of: tuple[int, ...] = plan.buckets if plan else ()
-        self._unpublished: set[int] = set(plan.deletions) if plan else set()
-        self._handed_out: set[int] = set()
-        self._deletions = frozenset(self._unpublished)
-        for unit, bucket in enumerate(self._bucket_of):
-            self._open.setdefault(bucket, set()).add(unit)
-            self._unpublished.add(bucket)
-
-    def open_units(self) -> list[int]:
-        return sorted(unit for units in self._open.values() for unit in units)
-
-    def unit_done(self, unit: int) -> None:
-        bucket = self._bucket_of[unit]
-        self._open[bucket].discard(unit)
-        self._done.setdefault(bucket, set()).add(unit)
-
-    def done_units(self, bucket: int) -> tuple[int, ...]:
-        return tuple(sorted(self._done.get(bucket, ())))
-
-    def take_ready(self) -> list[int]:
-        waiting = self._unpublished - self._handed_out
-        return self._take(bucket for bucket in waiting if not self._open.get(bucket))
-
-    def take_partial(self) -> list[int]:
-        waiting = self._unpublished - self._handed_out
-        return self._take(b for b in waiting if self._done.get(b) or b in self._deletions)
-
-    def published(self, version: BucketVersion) -> None:
-        if version.bucket in self._unpublished and not self._open.get(version.bucket):
-            self._unpublished.discard(version.bucket)
-        self.n_published += 1
-        self.counts.update(version.counts)
-
-    def all_published(self) -> bool:
-        return not self._unpublished
-
-    def _take(self, buckets: Iterable[int]) -> list[int]:
-        taken = sorted(buckets)
-        self._handed_out.update(taken)
-        return taken
-
-
-def preview_plan(
-    store: ObjectStore,
-    settings: RunSettings,
-    items: Iterable[SourceItem],
-    *,
-    limit: int | None = None,
-    delete_missing: bool = True,
-    retry_failed: bool = False,
-    workers: int = STORE_WORKERS,
-) -> Plan:
-    """Return the plan that a run would make now; nothing is written and no lease taken.
-
-    Raises what :meth:`RunSession.open` and :meth:`RunSession.make_plan` raise.
-    """
-    partition_column(settings.partition_by)
-    dataset = _checked_dataset(store, settings)
-    items = list(items)
-    versions = read_versions(store, list_data(store), workers)
-    leftovers = read_leftovers(store, run_ids_since_completed(store, before=MAX_EPOCH))
-    harvest = read_harvest(store, leftovers, workers)
-    return plan_run(
-        items,
-        read_known(store, versions.values(), workers),
-        settings,
-        n_buckets=_n_buckets(dataset, settings, items),
-        harvest=harvest.documents,
-        limit=limit,
-        delete_missing=delete_missing,
-        retry_failed=retry_failed,
-    )
-
-
-MAX_EPOCH = 10**8
-
-
-def _checked_dataset(store: ObjectStore, settings: RunSettings) -> Dataset | None:
-    dataset = read_dataset(store)
-    if dataset is not None:
-        check_settings(store.url, dataset, settings)
-    return dataset
-
-
-def _n_buckets(
-    dataset: Dataset | None, settings: RunSettings, items: Iterable[SourceItem]
-) -> int:
-    if dataset is not None:
-        return dataset.n_buckets
-    return settings.n_buckets or estimate_buckets((item.size for item in items), settings)
 
 
 def _time(seconds: float) -> str:

@@ -23,8 +23,7 @@ __all__ = ["TOTAL", "BucketVersion", "epoch_of", "fence_of", "latest_versions", 
 TOTAL = "total."
 """Prefix of the counts that describe the whole bucket, not what was done to it."""
 
-_BUCKETS = "_chunkmill/buckets/"
-_VERSION = re.compile(re.escape(_BUCKETS) + r"(\d{5})/(\d{8})\.json")
+_VERSION = re.compile(re.escape(layout.BUCKETS_PREFIX) + r"(\d{5})/(\d{8})\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

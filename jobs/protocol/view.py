@@ -30,7 +30,6 @@ __all__ = ["PLAIN_TABLES", "PlainView", "copy_bucket", "copy_changes"]
 PLAIN_TABLES = tuple(name for name in schemas.TABLES if name != "changes")
 """Tables with one plain file per bucket and partition value, in the order of copying."""
 
-VIEW = "_chunkmill/view.json"
 _PLACEHOLDER = "placeholder"
 _PLAIN = re.compile(r"(?:boundaries|chunks|documents)/(?:.*/)?bucket-(\d{5})\.parquet")
 
@@ -91,7 +90,7 @@ class PlainView:
     def load(self) -> None:
         """Read what an earlier run saw; nothing, if that is missing or damaged."""
         try:
-            body = json.loads(self.store.get(VIEW))
+            body = json.loads(self.store.get(layout.VIEW))
             self.seen = {key: (str(etag), str(name)) for key, (etag, name) in body.items()}
         except (ObjectNotFoundError, ValueError, AttributeError, TypeError):
             self.seen = {}
@@ -99,7 +98,7 @@ class PlainView:
     def save(self) -> None:
         """Remember for the next run what is known."""
         body = json.dumps(self.seen, sort_keys=True).encode()
-        self.store.put(VIEW, body)
+        self.store.put(layout.VIEW, body)
         fail_points.hit("finish.view")
 
     def mend(

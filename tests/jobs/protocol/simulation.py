@@ -8,6 +8,7 @@ between any two operations.
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,10 +89,11 @@ def etag_of(content: str) -> str:
 
 def settings(fingerprint: str = "A", **changes: Any) -> RunSettings:
     """Return settings; the fingerprint ``A2`` is another model's, ``B`` another chunker's."""
+    revision = "2" if "2" in fingerprint else "1"
     base = RunSettings(
         source="memory://source",
         fingerprint=fingerprint,
-        model={"name": "tiny", "revision": fingerprint[1:] or "1", "dimension": DIMENSION},
+        model={"name": "tiny", "revision": revision, "dimension": DIMENSION},
         chunking={"separator": fingerprint[:1]},
         n_buckets=3,
         unit_documents=2,
@@ -282,7 +284,10 @@ class Crash(BaseException):
 
 
 class Actor:
-    """A run in a thread of its own that does one store operation per :meth:`step`."""
+    """A run in a thread of its own that does one store operation per :meth:`step`.
+
+    ``next`` is the operation that it sleeps before, and its key.
+    """
 
     def __init__(
         self,
@@ -293,7 +298,7 @@ class Actor:
     ) -> None:
         self.ended = False
         self.error: BaseException | None = None
-        self.steps = 0
+        self.next: tuple[str, str] = ("", "")
         self._doomed: BaseException | None = None
         self._dead = False
         self._watch = watch
@@ -308,7 +313,6 @@ class Actor:
         """Let the next store operation happen; False if the run has ended."""
         if self.ended:
             return False
-        self.steps += 1
         self._go.release()
         self._paused.acquire()
         return not self.ended
@@ -319,6 +323,14 @@ class Actor:
             if not self.step():
                 return
             steps = None if steps is None else steps - 1
+
+    def run_until(self, operation: str, pattern: str, times: int = 1) -> None:
+        """Sleep before the so-manieth next operation of a kind on a key that matches."""
+        while not self.ended:
+            times -= self.next[0] == operation and re.search(pattern, self.next[1]) is not None
+            if times <= 0:
+                return
+            self.step()
 
     def die(self) -> None:
         """End the run here, as by SIGKILL."""
@@ -332,9 +344,9 @@ class Actor:
         self.step()
 
     def _before(self, operation: str, key: str) -> None:
-        del operation, key
         if self._dead:
             raise Crash
+        self.next = operation, key
         self._paused.release()
         self._go.acquire()
         if self._dead:

@@ -9,14 +9,8 @@ import pytest
 
 from chunking import ids
 from chunking.errors import DestinationError, SourceError
-from jobs.protocol.plan import (
-    DELETED,
-    MAX_UNITS,
-    KnownDocument,
-    Plan,
-    estimate_buckets,
-    plan_run,
-)
+from jobs.protocol.plan import DELETED, KnownDocument, Plan
+from jobs.protocol.planning import MAX_UNITS, estimate_buckets, plan_run
 from jobs.records import SourceItem
 from tests.jobs.protocol.simulation import settings
 
@@ -130,7 +124,7 @@ def test_plan_does_not_depend_on_the_order_of_the_listing() -> None:
 def test_units_grow_with_very_large_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run never has many more units than the limit."""
     assert MAX_UNITS == 20_000
-    monkeypatch.setattr("jobs.protocol.plan.MAX_UNITS", 10)
+    monkeypatch.setattr("jobs.protocol.planning.MAX_UNITS", 10)
     planned = plan([item(f"k{i}") for i in range(300)], changes={"unit_documents": 2})
     assert planned.n_units <= 10 + 3
 

@@ -24,12 +24,27 @@ from jobs.adapters.stores.memory import MemoryStore
 from jobs.protocol.versions import BucketVersion, epoch_of
 from tests.jobs.protocol import simulation as sim
 
-EXAMPLES = int(os.environ.get("CHUNKMILL_STATE_MACHINE_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("CHUNKMILL_STATE_MACHINE_EXAMPLES", "12"))
 STEPS = 12
 KEYS = [f"d{i}" for i in range(5)]
 CONTENTS = ["a|b", "b|a|a", "cccc|b", "", "!corrupt", "!network", "#html#a|b", "#html#!corrupt"]
 CONFIGS = ["A", "B", "A2"]
 MAX_SLEEPERS = 3
+PLACES = [
+    ("create", "/lease/"),
+    ("create", r"/dataset\.json"),
+    ("create", r"/plan\.parquet"),
+    ("create", "/units/"),
+    ("create", "/buckets/"),
+    ("copy", "^changes/"),
+    ("copy", "^boundaries/"),
+    ("copy", "^chunks/"),
+    ("copy", "^documents/"),
+    ("put", "/buckets/"),
+    ("put", r"report\.json"),
+]
+"""Before which operations a run falls asleep, give or take some."""
+
 _VERSION = re.compile(r"_chunkmill/buckets/\d{5}/\d{8}\.json")
 _PLAN = re.compile(r"_chunkmill/runs/(\d{8})-\w+/plan\.parquet")
 
@@ -47,6 +62,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         self.sleepers: list[sim.Actor] = []
         self.versions: set[str] = set()
         self.dirty = False
+        self.seen = dict(self.source.documents)
         self.names = count()
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(secrets, "token_hex", self.token)
@@ -95,22 +111,32 @@ class ProtocolMachine(RuleBasedStateMachine):
         assume(len(self.source.documents.keys() - {key}) > 0)
         self.source.documents.pop(key, None)
 
+    @rule()
+    def restore(self) -> None:
+        """Bring the source back to what the last whole run has seen."""
+        self.source.documents = dict(self.seen)
+
     @precondition(lambda self: len(self.sleepers) < MAX_SLEEPERS)
     @rule(
         config=st.sampled_from(CONFIGS),
-        steps=st.integers(0, 160),
+        until=st.sampled_from(PLACES),
+        times=st.integers(1, 3),
+        steps=st.just(0) | st.integers(1, 12),
         twins=st.booleans(),
         interrupt_after=st.none() | st.integers(0, 2),
         shuffle_seed=st.none() | st.integers(0, 3),
     )
-    def begin(self, config: str, steps: int, **job: Any) -> None:
+    def begin(
+        self, config: str, until: tuple[str, str], times: int, steps: int, **job: Any
+    ) -> None:
         """Start a run, taking over, and let it fall asleep somewhere on the way."""
         actor = self.start(config, **job)
+        actor.run_until(*until, times)
         actor.run(steps)
         self.sleepers.append(actor)
 
     @precondition(lambda self: self.sleepers)
-    @rule(data=st.data(), steps=st.integers(1, 60))
+    @rule(data=st.data(), steps=st.integers(1, 4) | st.integers(5, 60))
     def wake(self, data: st.DataObject, steps: int) -> None:
         """Let a sleeping run go on for a while: by now it may be a zombie."""
         actor = data.draw(st.sampled_from(self.sleepers), "sleeper")
@@ -144,6 +170,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         if actor.error is not None:
             raise actor.error
         self.dirty = False
+        self.seen = dict(self.source.documents)
         sim.check_dataset(self.store)
         documents, chunks = sim.expected_rows(self.source, self.settings(config), before)
         rows = sorted(sim.plain_rows(self.store, "documents"), key=lambda row: row["doc_id"])

@@ -1,0 +1,303 @@
+"""Making the plan: unchanged, processed, adopted or deleted, and in which units."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import pyarrow as pa
+
+from chunking import ids, schemas
+from chunking.errors import DestinationError, SourceError
+from jobs.protocol.plan import DELETED, KnownDocument, Plan
+from jobs.protocol.run import RunSettings
+from jobs.records import SourceItem
+
+__all__ = ["estimate_buckets", "plan_run"]
+
+MAX_UNITS = 20_000
+MAX_BUCKETS = 10_000
+BUCKET_BYTES = 64 * 2**20
+MAX_BUCKET_BYTES = 2 * 2**30
+_ALWAYS_DELETABLE = 10
+_PUBLISHED_BYTES_PER_DOCUMENT = 2_000
+_MAX_CHARS_PER_DOCUMENT = 50_000_000
+_CHARS_PER_BYTE = 0.5
+_CHARS_PER_CHUNK = 450
+_TEXT_BYTES_PER_CHAR = 0.8
+_FINAL = frozenset({"ok", "partial", "skipped"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    item: SourceItem
+    doc_id: str
+    attempts: int
+    adoptable: tuple[str, int] | None
+
+
+def plan_run(
+    items: Iterable[SourceItem],
+    known: Mapping[str, KnownDocument],
+    settings: RunSettings,
+    *,
+    n_buckets: int,
+    harvest: Mapping[str, KnownDocument] | None = None,
+    limit: int | None = None,
+    delete_missing: bool = True,
+    retry_failed: bool = False,
+    shuffle_seed: int | None = None,
+) -> Plan:
+    """Return the plan for a listing.
+
+    ``known``: the published documents; ``harvest``: those that dead predecessors had
+    committed in units, by document id. ``limit``: look at the first documents of the
+    listing only; nothing is deleted then. ``shuffle_seed``: another order of the same
+    work, for tests.
+
+    Raises:
+        SourceError: two documents have one key, or suspiciously much would be deleted.
+        DestinationError: a bucket would grow above 2 GB.
+    """
+    listing = _unique(items)
+    _check_bucket_sizes(listing, settings, n_buckets)
+    missing = [] if limit is not None or not delete_missing else _missing(listing, known, settings)
+    considered = list(listing.items())[:limit]
+    choose = _Chooser(known, harvest or {}, settings, retry_failed=retry_failed)
+    entries = [entry for doc_id, item in considered if (entry := choose(doc_id, item))]
+    units = _units(entries, settings, n_buckets, shuffle_seed)
+    return _assemble(units, missing, n_buckets, len(listing), len(considered) - len(entries))
+
+
+def estimate_buckets(sizes: Iterable[int], settings: RunSettings) -> int:
+    """Return how many buckets make one publish to about 64 MB.
+
+    From sizes only: what a name says of the format must not decide where a document goes.
+    """
+    total = sum(_published_bytes(size, settings) for size in sizes)
+    return min(max(ceil(total / BUCKET_BYTES), 1), MAX_BUCKETS)
+
+
+def _published_bytes(size: int, settings: RunSettings) -> float:
+    chars = min(size * _CHARS_PER_BYTE, _MAX_CHARS_PER_DOCUMENT)
+    width = 2 if settings.vector_dtype == "float16" else 4
+    vector = settings.dimension * width / _CHARS_PER_CHUNK
+    return _PUBLISHED_BYTES_PER_DOCUMENT + chars * (_TEXT_BYTES_PER_CHAR + vector)
+
+
+def _unique(items: Iterable[SourceItem]) -> dict[str, SourceItem]:
+    listing: dict[str, SourceItem] = {}
+    for item in items:
+        doc_id = ids.doc_id(item.source_key)
+        twin = listing.setdefault(doc_id, item)
+        if twin is not item and twin != item:
+            msg = (
+                f"two documents have the key {item.source_key!r}: {twin.location} and "
+                f"{item.location}; keys must be unique"
+            )
+            raise SourceError(msg)
+    return listing
+
+
+def _check_bucket_sizes(
+    listing: Mapping[str, SourceItem], settings: RunSettings, n_buckets: int
+) -> None:
+    sizes = [0.0] * n_buckets
+    for doc_id, item in listing.items():
+        sizes[ids.bucket_of(doc_id, n_buckets)] += _published_bytes(item.size, settings)
+    if max(sizes) > MAX_BUCKET_BYTES:
+        msg = (
+            f"{n_buckets} buckets are too few: one would hold about {max(sizes) / 2**30:.1f} GB "
+            "and 2 GB is the limit; make a larger dataset with 'chunkmill rebucket DST NEW_DST'"
+        )
+        raise DestinationError(msg)
+
+
+def _missing(
+    listing: Mapping[str, SourceItem],
+    known: Mapping[str, KnownDocument],
+    settings: RunSettings,
+) -> list[KnownDocument]:
+    """Return this source's documents that are listed no more (an attachment goes with its mail)."""
+    ours = [row for row in known.values() if row.source_name == settings.source_name]
+    gone = [
+        row
+        for row in ours
+        if row.doc_id not in listing and (row.parent_doc_id or row.doc_id) not in listing
+    ]
+    allowed = max(_budget(settings.max_deleted, len(ours)), _ALWAYS_DELETABLE)
+    if gone and (not listing or len(gone) > allowed):
+        msg = (
+            f"{len(gone)} of {len(ours)} documents are no longer listed in {settings.source}, "
+            "which looks like a broken listing; keep them with --delete keep, or allow it with "
+            "--set limits.max_deleted=100%"
+        )
+        raise SourceError(msg)
+    return sorted(gone, key=lambda row: row.doc_id)
+
+
+def _budget(text: str, total: int) -> float:
+    share = text.strip()
+    return total * float(share[:-1]) / 100 if share.endswith("%") else float(share)
+
+
+class _Chooser:
+    """Decides for one listed document: nothing to do, adopt, or process."""
+
+    def __init__(
+        self,
+        known: Mapping[str, KnownDocument],
+        harvest: Mapping[str, KnownDocument],
+        settings: RunSettings,
+        *,
+        retry_failed: bool,
+    ) -> None:
+        self._known = known
+        self._harvest = harvest
+        self._settings = settings
+        self._retry_failed = retry_failed
+
+    def __call__(self, doc_id: str, item: SourceItem) -> _Entry | None:
+        published = self._same(self._known.get(doc_id), item)
+        if published is not None and self._is_final(published):
+            return None
+        committed = self._same(self._harvest.get(doc_id), item)
+        attempts = max((row.attempts for row in (published, committed) if row), default=0)
+        adopt = committed is not None and self._is_final(committed)
+        return _Entry(
+            item=item,
+            doc_id=doc_id,
+            attempts=attempts,
+            adoptable=committed.adoptable if committed and adopt else None,
+        )
+
+    def _same(self, row: KnownDocument | None, item: SourceItem) -> KnownDocument | None:
+        """Return the row if it speaks of this version of the document and this pipeline."""
+        if row is None or row.etag != item.etag or row.fingerprint != self._settings.fingerprint:
+            return None
+        return row
+
+    def _is_final(self, row: KnownDocument) -> bool:
+        if row.status in _FINAL:
+            return True
+        if self._retry_failed:
+            return False
+        return not row.retryable or row.attempts >= self._settings.attempts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unit:
+    bucket: int
+    entries: Sequence[_Entry]
+    adopted: tuple[str, int] | None = None
+
+
+def _units(
+    entries: Iterable[_Entry], settings: RunSettings, n_buckets: int, shuffle_seed: int | None
+) -> list[_Unit]:
+    """Return units, bucket by bucket, so that buckets are complete one after the other."""
+    buckets: dict[int, list[_Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.doc_id):
+        buckets.setdefault(ids.bucket_of(entry.doc_id, n_buckets), []).append(entry)
+    order = sorted(buckets)
+    if shuffle_seed is not None:
+        shuffler = random.Random(shuffle_seed)  # noqa: S311 - an order, not a secret
+        shuffler.shuffle(order)
+        for bucket in order:
+            shuffler.shuffle(buckets[bucket])
+    n_fresh = sum(entry.adoptable is None for rows in buckets.values() for entry in rows)
+    per_unit = max(settings.unit_documents, ceil(n_fresh / MAX_UNITS))
+    return [
+        unit
+        for bucket in order
+        for unit in _bucket_units(bucket, buckets[bucket], per_unit, settings.unit_bytes)
+    ]
+
+
+def _bucket_units(
+    bucket: int, entries: Sequence[_Entry], per_unit: int, unit_bytes: int
+) -> Iterator[_Unit]:
+    adopted: dict[tuple[str, int], list[_Entry]] = {}
+    batch: list[_Entry] = []
+    size = 0
+    for entry in entries:
+        if entry.adoptable is not None:
+            adopted.setdefault(entry.adoptable, []).append(entry)
+            continue
+        if batch and (len(batch) == per_unit or size + entry.item.size > unit_bytes):
+            yield _Unit(bucket=bucket, entries=batch)
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.item.size
+    if batch:
+        yield _Unit(bucket=bucket, entries=batch)
+    for origin in sorted(adopted):
+        yield _Unit(bucket=bucket, entries=adopted[origin], adopted=origin)
+
+
+def _assemble(
+    units: Sequence[_Unit],
+    missing: Sequence[KnownDocument],
+    n_buckets: int,
+    n_listed: int,
+    n_unchanged: int,
+) -> Plan:
+    rows = [
+        _row(number, unit.bucket, entry)
+        for number, unit in enumerate(units)
+        for entry in unit.entries
+    ]
+    starts = [0]
+    for unit in units:
+        starts.append(starts[-1] + len(unit.entries))
+    deletions: dict[int, tuple[str, ...]] = {}
+    for gone in missing:
+        bucket = ids.bucket_of(gone.doc_id, n_buckets)
+        deletions[bucket] = (*deletions.get(bucket, ()), gone.doc_id)
+        rows.append(_deletion_row(bucket, gone))
+    return Plan(
+        table=pa.Table.from_pylist(rows, schemas.PLAN),
+        buckets=tuple(unit.bucket for unit in units),
+        starts=tuple(starts),
+        deletions=deletions,
+        adopted={n: unit.adopted for n, unit in enumerate(units) if unit.adopted is not None},
+        n_listed=n_listed,
+        n_unchanged=n_unchanged,
+    )
+
+
+def _row(number: int, bucket: int, entry: _Entry) -> dict[str, object]:
+    item = entry.item
+    return {
+        "unit": number,
+        "bucket": bucket,
+        "doc_id": entry.doc_id,
+        "source_key": item.source_key,
+        "source_uri": item.source_uri,
+        "parent_doc_id": None,
+        "etag": item.etag,
+        "size_bytes": item.size,
+        "attempts": entry.attempts,
+        "metadata": sorted(item.metadata.items()),
+        "location": item.location,
+        "table_row": item.table_row,
+    }
+
+
+def _deletion_row(bucket: int, gone: KnownDocument) -> dict[str, object]:
+    return {
+        "unit": DELETED,
+        "bucket": bucket,
+        "doc_id": gone.doc_id,
+        "source_key": gone.source_key,
+        "source_uri": "",
+        "parent_doc_id": gone.parent_doc_id,
+        "etag": gone.etag,
+        "size_bytes": 0,
+        "attempts": gone.attempts,
+        "metadata": [],
+        "location": "",
+        "table_row": None,
+    }

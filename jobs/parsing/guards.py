@@ -126,7 +126,9 @@ def check_xml(file: IO[bytes], *, internal_allowed: bool) -> None:
         public_id: str | None,
         notation: str | None,
     ) -> None:
-        del base, public_id, notation
+        del base, public_id
+        if notation is not None:
+            return  # unparsed: named, never read
         if system_id is not None or value is None:
             msg = f"it declares the external entity {name!r}"
         elif not internal_allowed or is_parameter or "&" in value or "%" in value:
@@ -198,6 +200,9 @@ def _check_pdf(path: Path, limits: LimitsConfig) -> None:
         # What PDFium cannot open, another reader may: left to the engine to say.
         return
     with contextlib.closing(document):
+        if not len(document):
+            msg = "a PDF without pages"
+            raise _refused(msg, "empty")
         check_pages(len(document), limits)
 
 

@@ -57,7 +57,11 @@ class Block:
         frames: list[tuple[int, Frame]] = []
         last: Line | None = None
         for page, line in zip(self.pages, self.lines, strict=True):
-            broken = last is not None and line.frame.bottom < last.frame.top
+            broken = (
+                last is not None
+                and self.kind != "table"
+                and line.frame.bottom < last.frame.top
+            )
             if frames and frames[-1][0] == page and not broken:
                 frames[-1] = (page, frames[-1][1].union(line.frame))
             else:

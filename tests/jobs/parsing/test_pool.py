@@ -158,6 +158,7 @@ def test_survives_the_loss_of_an_idle_child(
     parser = make()
     child, zygote = child_pid(parser, tmp_path)
     os.kill(child, signal.SIGKILL)
+    assert wait_until_gone(child)
     again, same_zygote = child_pid(parser, tmp_path)
     assert again != child
     assert zygote == same_zygote
@@ -261,7 +262,7 @@ def test_works_inside_a_ray_actor(importable: None, tmp_path: Path, local_ray: N
     class Actor:
         def __init__(self) -> None:
             sys.path[:0] = [str(HERE), str(CHECKOUT)]
-            limits = LimitsConfig(document_seconds=2.0, document_memory_mb=256)
+            limits = LimitsConfig(document_seconds=10.0, document_memory_mb=256)
             self._parser = ChildParser(
                 ParserConfig(), limits, convert="hostile:convert", preload=None
             )

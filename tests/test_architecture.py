@@ -58,7 +58,7 @@ HOMES = {
 VERIFIER = "jobs.verifier"
 
 MAX_BODY_LINES = 60
-MAX_MODULE_LINES = 350
+MAX_MODULE_LINES = 400
 
 
 @cache

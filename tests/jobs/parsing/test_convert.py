@@ -44,12 +44,18 @@ def test_word_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "addition", ["<!-- note -->", "<?word hint?>", "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"]
+    "addition",
+    ["<!-- note -->", "<?word hint?>", "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"],
 )
 def test_word_body_with_odd_nodes(tmp_path: Path, addition: str) -> None:
     """Comments, processing instructions and deletions in the body do no harm."""
     path = change_member(make_docx(tmp_path / "a"), "word/document.xml", PHRASE, f"{PHRASE}")
-    change_member(path, "word/document.xml", "<w:body>", f"<w:body>{addition}" if "w:del" not in addition else f"<w:body><w:p>{addition}</w:p>")
+    change_member(
+        path,
+        "word/document.xml",
+        "<w:body>",
+        f"<w:body>{addition}" if "w:del" not in addition else f"<w:body><w:p>{addition}</w:p>",
+    )
     document = read(path, "docx").document
     assert PHRASE in document.text
     assert "gone" not in document.text
@@ -137,7 +143,7 @@ def test_article(tmp_path: Path) -> None:
     jats = (
         '<?xml version="1.0"?><!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Journal'
         ' Archiving and Interchange DTD v1.2 20190208//EN" "JATS-archivearticle1.dtd">'
-        '<article><front><article-meta><title-group><article-title>On quays</article-title>'
+        "<article><front><article-meta><title-group><article-title>On quays</article-title>"
         "</title-group></article-meta></front><body><sec><title>Method</title>"
         f"<p>{PHRASE}</p></sec></body></article>"
     )

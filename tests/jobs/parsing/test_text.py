@@ -31,7 +31,10 @@ def test_dense_legacy_encodings_are_detected(text: str, encoding: str) -> None:
 
 def test_declared_encoding_is_used_unless_wrong() -> None:
     """A declaration counts where UTF-8 fails; one that the bytes contradict does not."""
-    assert decode("za\u017c\u00f3\u0142\u0107".encode("cp1250"), "windows-1250") == "za\u017c\u00f3\u0142\u0107"
+    assert (
+        decode("za\u017c\u00f3\u0142\u0107".encode("cp1250"), "windows-1250")
+        == "za\u017c\u00f3\u0142\u0107"
+    )
     assert decode(DANISH.encode("cp1252"), "utf-8") == DANISH
     assert decode(DANISH.encode(), "iso-8859-1") == DANISH
     assert decode(b"plain", "no-such-encoding") == "plain"

@@ -14,6 +14,7 @@ from pathlib import Path
 from chunking.errors import AccessDeniedError, ChunkmillError, DestinationError, StoreError
 from jobs import layout
 from jobs.adapters.stores.local import LocalStore
+from jobs.adapters.stores.s3 import S3Store
 from jobs.ports import ObjectStore
 
 __all__ = ["prove_writable"]
@@ -27,10 +28,9 @@ def prove_writable(store: ObjectStore) -> None:
     """
     key = layout.probe(secrets.token_hex(layout.ATTEMPT_DIGITS // 2))
     try:
-        check = getattr(store, "check", None)
         with _no_new_folders(store):
-            if check is not None and not isinstance(store, LocalStore):
-                check()
+            if isinstance(store, S3Store):
+                store.check()
             try:
                 _prove(store, key)
             except ChunkmillError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.adapters.stores import MemoryStore
+from jobs.adapters.stores import MemoryStore, prove_writable
 
 
 class CrashError(Exception):
@@ -45,6 +45,13 @@ def test_hooks_see_every_operation() -> None:
     list(store.list("b"))
     store.delete("a")
     assert seen == [("put", "a"), ("copy", "b"), ("list", "b"), ("delete", "a")]
+
+
+def test_it_can_be_a_destination() -> None:
+    """The store in memory keeps the promises that a destination must keep."""
+    store = MemoryStore()
+    prove_writable(store)
+    assert not store.objects
 
 
 def test_views_share_objects() -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from jobs.meter import Totals
 
-__all__ = ["LogView", "ProgressView", "QuietView", "Snapshot", "TerminalView", "make_view"]
+__all__ = ["LogView", "ProgressView", "QuietView", "Snapshot", "TerminalView", "describe", "duration", "make_view", "render"]
 
 _LOG_EVERY_SECONDS = 5.0
 _MIB = 2**20
@@ -108,7 +108,7 @@ class TerminalView:
 
     def update(self, snapshot: Snapshot) -> None:
         """Redraw the table."""
-        self._live.update(_table(snapshot))
+        self._live.update(render(snapshot))
 
     def close(self) -> None:
         """Remove the table from the terminal."""
@@ -152,7 +152,8 @@ def _left(snapshot: Snapshot) -> str:
     return "time unknown" if left is None else duration(left)
 
 
-def _table(snapshot: Snapshot) -> Table:
+def render(snapshot: Snapshot) -> Table:
+    """Return the state as a table, one row a stage."""
     rate = f"{snapshot.tokens_per_second:,.0f} tokens/s"
     table = Table(title=f"chunkmill  {duration(snapshot.elapsed)}, {_left(snapshot)} left")
     for heading, justify in (("stage", "left"), ("documents", "right"), ("", "left")):

@@ -18,7 +18,7 @@ from chunking.layout import Layout
 
 __all__ = ["cohesion_of"]
 
-WEIGHT = 6.0
+WEIGHT = 4.0
 """Cost of a target's worth of tokens that have nothing in common."""
 
 _DECIMALS = 6

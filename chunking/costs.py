@@ -26,7 +26,7 @@ WHOLE = 1e4
 MINIMUM = 1e3
 SEMANTIC = 100.0
 _PIECE = 20.0
-_DISTANCE = 0.7
+_DISTANCE = 0.3
 _FENCE = 50.0
 _CAPTION = 5.0
 _LEAD_IN = 3.0
@@ -35,7 +35,7 @@ _BY_LEVEL = {
     "fixed": (0.0, 0.0, 0.0, 0.0),
     "recursive": (0.0, 0.0, 0.6, _PIECE),
     "structural": (-0.3, 0.3, 0.8, _PIECE),
-    "semantic": (0.0, 0.7, 0.9, _PIECE),
+    "semantic": (0.0, 0.0, 0.6, _PIECE),
     "optimal": (0.0, 0.0, 0.1, _PIECE),
 }
 """Cost of a cut at SECTION, BLOCK, SENTENCE, PIECE; INNER costs :data:`UNIT`."""

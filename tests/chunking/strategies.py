@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from hypothesis import strategies as st
 
 from chunking.model import Block, BlockKind, Document, Tokens
-from chunking.settings import ChunkingSettings, Strategy
+from chunking.settings import ChunkingSettings, Strategy, ThresholdType
 
 WORDS = [
     "harbour",
@@ -232,12 +233,10 @@ def settings(draw: st.DrawFn, boundaries: Strategy | None = None) -> ChunkingSet
     """Return any settings that are allowed."""
     cap = draw(st.sampled_from([16, 24, 40, 64, 120, 200, 400]))
     target = draw(st.integers(1, cap))
-    chosen = boundaries or draw(
-        st.sampled_from(["fixed", "recursive", "structural", "semantic", "optimal", "auto"])
-    )
-    kind = draw(st.sampled_from(["percentile", "absolute", "stddev", "interquartile", "gradient"]))
+    chosen: Strategy = boundaries or draw(st.sampled_from(get_args(Strategy)))
+    kind = draw(st.sampled_from(get_args(ThresholdType)))
     overlap = 0
-    unit = draw(st.sampled_from(["tokens", "sentences"]))
+    unit: Literal["tokens", "sentences"] = draw(st.sampled_from(["tokens", "sentences"]))
     if chosen in ("fixed", "recursive") and draw(st.booleans()):
         overlap = draw(st.integers(1, 3 if unit == "sentences" else cap // 2))
     return ChunkingSettings(

@@ -53,7 +53,7 @@ def vectors_for(units: Sequence[Sentence], seed: int = 0) -> NDArray[np.float32]
     topics = rng.normal(size=(8, 12))
     chosen = np.cumsum(rng.random(len(units)) < 0.2) % 8
     noise = rng.normal(size=(len(units), 12)) * 0.4
-    return (topics[chosen] + noise).astype(np.float32)
+    return np.asarray(topics[chosen] + noise, dtype=np.float32)
 
 
 def chunked(

@@ -146,7 +146,7 @@ def test_blank_and_empty_ranges_have_no_sentence() -> None:
 )
 def test_runs_of_marks_take_linear_time(piece: str) -> None:
     """A long run of any mark ends in one pass, and loses nothing."""
-    text = "Begin " + piece * 300_000 + " end"
+    text = "Begin " + piece * 100_000 + " end"
     spans = split_sentences(text, 0, len(text), "en")
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)

@@ -233,7 +233,8 @@ def settings(draw: st.DrawFn, boundaries: Strategy | None = None) -> ChunkingSet
     """Return any settings that are allowed."""
     cap = draw(st.sampled_from([16, 24, 40, 64, 120, 200, 400]))
     target = draw(st.integers(1, cap))
-    chosen: Strategy = boundaries or draw(st.sampled_from(get_args(Strategy)))
+    strategies: tuple[Strategy, ...] = get_args(Strategy)
+    chosen = draw(st.sampled_from(strategies)) if boundaries is None else boundaries
     kind = draw(st.sampled_from(get_args(ThresholdType)))
     overlap = 0
     unit: Literal["tokens", "sentences"] = draw(st.sampled_from(["tokens", "sentences"]))

@@ -134,7 +134,8 @@ def make_epub(path: Path) -> Path:
     page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
     members = {
         "mimetype": "application/epub+zip",
-        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        "META-INF/container.xml": "<container"
+        ' xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
         '<rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>',
         "OPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf"'
         ' xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Quays</dc:title>'

@@ -16,13 +16,13 @@ from docling_core.types.doc import (
 )
 from docling_core.types.doc.common.content_layer import ContentLayer
 from docling_core.types.doc.document import DocumentOrigin
+from docling_core.types.doc.items.key_value import GraphCell, GraphData, GraphLink
 from docling_core.types.doc.labels import (
     CodeLanguageLabel,
     GraphCellLabel,
     GraphLinkLabel,
     GroupLabel,
 )
-from docling_core.types.doc.items.key_value import GraphCell, GraphData, GraphLink
 
 from chunking.model import Box, Document
 from jobs.parsing.builder import DocumentBuilder

@@ -16,6 +16,7 @@ from docx.oxml.ns import qn
 
 from chunking.model import Document
 from jobs.parsing.convert import Converted
+from jobs.parsing.detect import detect_format
 from tests.corpus import REPORTS, hard_files, normalise, requires_corpus
 from tests.jobs.parsing.made import block_of, change_member, read, texts
 
@@ -78,8 +79,8 @@ def list_docx(path: Path) -> None:
     document = docx.Document()
     for kind, text in (
         ("Heading 1", "First part"), ("List Bullet", "alpha point"), ("List Bullet", "beta point"),
-        ("Heading 1", "Second part"), ("List Bullet", "gamma point"), ("List Bullet", "delta point"),
-        ("Normal", "Closing remark"), ("Heading 1", "Third part"), ("Normal", "Last words"),
+        ("Heading 1", "Second part"), ("List Bullet", "gamma point"),
+        ("List Bullet", "delta point"), ("Normal", "Closing remark"), ("Heading 1", "Third part"), ("Normal", "Last words"),
     ):  # fmt: skip
         document.add_paragraph(text, style=kind)
     document.save(str(path))
@@ -122,7 +123,7 @@ def inflated_xlsx(path: Path) -> None:
 
 
 def check_outline(converted: Converted) -> None:
-    """The outline's own numbers, none other."""
+    """Demand the outline's own numbers, none other."""
     document = converted.document
     assert headings(document) == [
         "3 Mooring rules", "3.1 Scope of the rules", "3.2 Duties of the pilot",
@@ -142,7 +143,7 @@ def check_list(converted: Converted) -> None:
 
 
 def check_link(converted: Converted) -> None:
-    """A bad address costs no text."""
+    """Demand that a bad address costs no text."""
     for text in ("Text ahead of the link.", "tide tables", "Text behind the link."):
         assert text in converted.document.text
 
@@ -154,7 +155,7 @@ def check_layout(converted: Converted) -> None:
 
 
 def check_table_in_item(converted: Converted) -> None:
-    """The table is whole, its inner list is text of the cell, the outer list counts on."""
+    """Demand a whole table, its inner list in its cell, an outer list that counts on."""
     document = converted.document
     assert rows(document)[0] == ["Part", "Stock"]
     assert rows(document)[2] == ["bollard", "3"]
@@ -164,7 +165,7 @@ def check_table_in_item(converted: Converted) -> None:
 
 
 def check_lead(converted: Converted) -> None:
-    """The lead stands ahead of the first heading."""
+    """Demand the lead ahead of the first heading."""
     document = converted.document
     heading = document.text.index("History")
     assert document.text.index("Skagen light burns 24 hours") < heading
@@ -173,7 +174,7 @@ def check_lead(converted: Converted) -> None:
 
 
 def check_dashes(converted: Converted) -> None:
-    """A run of markers nests no lists."""
+    """Demand that a run of markers nests no lists."""
     assert "free use with naming of the source" in converted.document.text
     assert "Closing line" in converted.document.text
 
@@ -206,7 +207,7 @@ def check_inflated(converted: Converted) -> None:
 
 
 def check_fence(converted: Converted) -> None:
-    """A comment in code is no heading, and the fence is one block."""
+    """Demand that a comment in code is no heading, and the fence one block."""
     document = converted.document
     assert headings(document) == ["Install", "Run", "Clean up"]
     block = block_of(document, "# fetch the sources")
@@ -214,7 +215,7 @@ def check_fence(converted: Converted) -> None:
 
 
 def check_cell_heading(converted: Converted) -> None:
-    """A heading in a cell is no parent."""
+    """Demand that a heading in a cell is no parent."""
     assert block_of(converted.document, "After the table").heading_path[-1] == "Main"
 
 
@@ -250,21 +251,27 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
     "one_column_layout_table.docx": ("docx", layout_docx, check_layout),
     "table_in_list_item.html": (
         "html",
-        "<h1>Stock</h1><ol><li>Open.</li><li>Count:<table><tr><th>Part</th><th>Stock</th></tr>"
-        "<tr><td>cleat<ul><li>left store</li><li>right store</li></ul></td><td>14</td></tr>"
-        "<tr><td>bollard</td><td>3</td></tr></table></li><li>Close.</li></ol>",
+        (
+            "<h1>Stock</h1><ol><li>Open.</li><li>Count:<table><tr><th>Part</th><th>Stock</th></tr>"
+            "<tr><td>cleat<ul><li>left store</li><li>right store</li></ul></td><td>14</td></tr>"
+            "<tr><td>bollard</td><td>3</td></tr></table></li><li>Close.</li></ol>"
+        ),
         check_table_in_item,
     ),
     "text_before_first_heading.html": (
         "html",
-        "<title>L</title><p>Skagen light burns 24 hours.</p><table><tr><td>Focal height 44 m</td>"
-        "<td>x</td></tr></table><h2>History</h2><p>Paragraph below the heading.</p>",
+        (
+            "<title>L</title><p>Skagen light burns 24 hours.</p><table><tr>"
+            "<td>Focal height 44 m</td><td>x</td></tr></table><h2>History</h2><p>Paragraph below the heading.</p>"
+        ),
         check_lead,
     ),
     "heading_in_cell.html": (
         "html",
-        "<h1>Doc</h1><h2>Main</h2><table><tr><td><h1>Cell</h1>text</td><td>b</td></tr></table>"
-        "<p>After the table.</p>",
+        (
+            "<h1>Doc</h1><h2>Main</h2><table><tr><td><h1>Cell</h1>text</td><td>b</td></tr></table>"
+            "<p>After the table.</p>"
+        ),
         check_cell_heading,
     ),
     "dash_run.md": (
@@ -274,7 +281,7 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
     ),
     "hash_in_code_fence.md": (
         "md",
-        "# Install\n\n```sh\n# fetch the sources\nmake\n```\n\n# Run\n\n```\n# no\n```\n\n# Clean up\n",
+        "# Install\n\n```sh\n# fetch the sources\nmake\n```\n\n# Run\n\n```\n# no\n```\n# Clean up\n",
         check_fence,
     ),
     "over_budget_by_one.md": (
@@ -284,8 +291,10 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
     ),
     "table_over_many_chunks.md": (
         "md",
-        "| Berth | Vessel | Tonnage | Departed |\n|---|---|---|---|\n"
-        + "\n".join(f"| B{n % 4} | V-{n:03} x | {n} | 2023 |" for n in range(1, 61)),
+        (
+            "| Berth | Vessel | Tonnage | Departed |\n|---|---|---|---|\n"
+            + "\n".join(f"| B{n % 4} | V-{n:03} x | {n} | 2023 |" for n in range(1, 61))
+        ),
         check_long_table,
     ),
     "single_column.csv": ("csv", "Trade\nSailmaking/Rigging\nRope walk\n", check_one_column),
@@ -296,8 +305,10 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
     ),
     "cell_specifiers.adoc": (
         "adoc",
-        "= Settings\n\n[cols=2*]\n|===\n^.^h|Field\n^.^h|Description\n\n|a\n|First value\n\n|b\n"
-        "|Second value\n|===\n",
+        (
+            "= Settings\n\n[cols=2*]\n|===\n^.^h|Field\n^.^h|Description\n\n|a\n|First value\n"
+            "\n|b\n|Second value\n|===\n"
+        ),
         check_specifiers,
     ),
     "admonition_block.adoc": (
@@ -335,6 +346,7 @@ def test_reported_inputs_come_out_right(case: str) -> None:
     check(read(REPORTS / case, format_))
 
 
+_LARGEST = 60_000
 READ_HERE = frozenset(
     ("adoc", "csv", "docx", "eml", "epub", "html", "md", "odp", "ods", "odt", "pptx", "txt", "vtt")
 )
@@ -343,13 +355,14 @@ READ_HERE = frozenset(
 @pytest.mark.corpus
 @requires_corpus
 def test_foreign_documents_hold_their_text() -> None:
-    """Every foreign file that is read holds the text an independent reader found in it."""
+    """Every foreign file of ordinary size holds the text an independent reader found in it."""
     missing = []
     n_read = 0
     for file in hard_files():
-        if file.format not in READ_HERE or not file.must_contain or file.key.startswith("made/"):
+        format_ = detect_format(file.path, file.key)
+        if format_ not in READ_HERE or not file.must_contain or file.size > _LARGEST:
             continue
-        document = read(file.path, file.format).document
+        document = read(file.path, format_).document
         held = " ".join((document.text, *document.furniture, document.title or ""))
         n_read += 1
         if normalise(file.must_contain) not in normalise(held):

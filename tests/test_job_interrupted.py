@@ -1,0 +1,134 @@
+"""Kill, stop, resume, refuse: the job as a whole, with a real Ray and a hashing embedder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.job_runs import FAST, chunkmill, make_texts, rows, same_rows, start, wait_until
+
+pytestmark = [pytest.mark.ray]
+
+SMALL_UNITS = ("--set", "resources.unit_documents=3", "--set", "output.n_buckets=3")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty small documents."""
+    return make_texts(tmp_path_factory.mktemp("source") / "in", 40)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the dataset of a run that nothing disturbed."""
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def _markers(out: Path) -> int:
+    return len(list(out.glob("_chunkmill/runs/*/units/*.json")))
+
+
+def _end(process_id: int) -> None:
+    """End what is left of a killed driver's own process group."""
+    try:
+        os.killpg(process_id, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def test_a_killed_driver_resumes_to_the_same_rows(
+    source: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    """After kill -9 in mid-run the same command ends the work: nothing lost, nothing twice."""
+    out = tmp_path / "out"
+    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "log")
+    wait_until(lambda: _markers(out) >= 2, process)
+    process.kill()
+    process.wait()
+    _end(process.pid)
+    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    assert done.returncode == 0, done.stderr
+    assert same_rows(undisturbed, out) == ""
+    verified = chunkmill("verify", out, source, "--no-ray")
+    assert verified.returncode == 0, verified.stdout
+
+
+def test_a_stopped_run_says_how_to_go_on(source: Path, undisturbed: Path, tmp_path: Path) -> None:
+    """SIGTERM publishes what is committed, ends with a hint, and the next run ends the work."""
+    out = tmp_path / "out"
+    log = tmp_path / "log"
+    process = start("run", source, out, *FAST, *SMALL_UNITS, log=log)
+    wait_until(lambda: _markers(out) >= 2, process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=120) == 1
+    last = log.read_text().strip().splitlines()[-1]
+    assert last == "run the same command again to go on."
+    published = rows(out, "documents")
+    assert 0 < len(published) <= 40
+    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["report"]["unchanged"] >= len(published)
+    assert same_rows(undisturbed, out) == ""
+
+
+def test_a_second_driver_is_refused(source: Path, tmp_path: Path) -> None:
+    """While one run holds the dataset, another ends in exit code 2 and says who holds it."""
+    out = tmp_path / "out"
+    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "log")
+    wait_until(lambda: bool(list(out.glob("_chunkmill/runs/*/plan.parquet"))), process)
+    second = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    assert second.returncode == 2
+    assert "--take-over" in second.stderr
+    assert process.wait(timeout=240) == 0
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_small_machines_do_not_deadlock(source: Path, tmp_path: Path, cpus: int) -> None:
+    """On one CPU and on two the job ends, and commits before it has parsed everything."""
+    out = tmp_path / "out"
+    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--set", f"resources.cpus={cpus}")
+    assert done.returncode == 0, done.stderr
+    assert len(rows(out, "documents")) == 40
+
+
+def test_three_nodes_of_one_cpu_do_not_deadlock(
+    source: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    """A cluster of single-CPU nodes is joined by its address and gives the same rows."""
+    from ray.cluster_utils import Cluster  # noqa: PLC0415 - Ray is slow to import
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+        out = tmp_path / "out"
+        done = chunkmill(
+            "run", source, out, *FAST, *SMALL_UNITS, "--address", cluster.address
+        )
+        assert done.returncode == 0, done.stderr
+        assert same_rows(undisturbed, out) == ""
+    finally:
+        cluster.shutdown()
+
+
+def test_a_limit_is_a_part_and_the_rest_follows(
+    source: Path, undisturbed: Path, tmp_path: Path
+) -> None:
+    """--limit processes that many; a dry run writes nothing; the whole run adds the rest."""
+    out = tmp_path / "out"
+    dry = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--dry-run", "--json")
+    assert json.loads(dry.stdout)["to_process"] == 40
+    assert not out.exists()
+    some = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--limit", "5")
+    assert some.returncode == 0, some.stderr
+    assert len(rows(out, "documents")) == 5
+    rest = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    assert rest.returncode == 0, rest.stderr
+    assert same_rows(undisturbed, out) == ""

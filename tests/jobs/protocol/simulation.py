@@ -34,6 +34,7 @@ from jobs.records import SourceItem, UnitTables
 
 DIMENSION = 2
 PLAIN = ("boundaries", "chunks", "documents")
+WRITES = "copy create delete put upload"
 VARIES = {"run_id", "attempts", "parse_seconds", "embed_seconds"}
 """Columns of ``documents`` that depend on the run."""
 
@@ -325,9 +326,13 @@ class Actor:
             steps = None if steps is None else steps - 1
 
     def run_until(self, operation: str, pattern: str, times: int = 1) -> None:
-        """Sleep before the so-manieth next operation of a kind on a key that matches."""
+        """Sleep before the so-manieth next operation of a kind on a key that matches.
+
+        ``operation``: its name, or several with a blank between.
+        """
         while not self.ended:
-            times -= self.next[0] == operation and re.search(pattern, self.next[1]) is not None
+            name, key = self.next
+            times -= name in operation.split() and re.search(pattern, key) is not None
             if times <= 0:
                 return
             self.step()

@@ -112,17 +112,17 @@ def test_adoption_respects_what_changed_in_between(change: str) -> None:
 def test_zombie_publishes_nothing_after_a_take_over() -> None:
     """A run that sleeps right before its commit wakes up to a lost creation."""
     store, documents = MemoryStore(), source()
-    zombie = actor_until(store, lambda s: run_job(s, documents, settings()), "head", "lease", 3)
-    while not any("/changes.parquet" in key for key in store.objects):
-        assert zombie.step(), zombie.error
-    zombie.step()  # it has found the lease in order, and would commit now
-    # The source changes back to where the dataset was: the new run has nothing to publish.
-    documents.documents = {"other": "x"}
     run_job(store, documents, settings())
+    before = dict(documents.documents)
     expected = sim.plain_rows(store, "documents")
+    documents.documents = dict.fromkeys(before, "changed")
+    zombie = Actor(store, lambda s: run_job(s, documents, settings()))
+    zombie.run_until("create", "/buckets/")  # it has found the lease in order
+    # The source changes back to where the dataset is: the new run has nothing to publish.
+    documents.documents = before
+    assert run_job(store, documents, settings())["planned"] == 0
     zombie.run()
     assert isinstance(zombie.error, LeaseLostError)
-    run_job(store, documents, settings())
     sim.check_dataset(store)
     assert sim.plain_rows(store, "documents") == expected
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -35,7 +35,7 @@ PLACES = [
     ("create", r"/dataset\.json"),
     ("create", r"/plan\.parquet"),
     ("create", "/units/"),
-    ("create", "/buckets/"),
+    *[("create", "/buckets/")] * 4,
     ("copy", "^changes/"),
     ("copy", "^boundaries/"),
     ("copy", "^chunks/"),
@@ -100,21 +100,13 @@ class ProtocolMachine(RuleBasedStateMachine):
         """Begin with some documents."""
         self.source.documents.update(zip(KEYS, contents, strict=False))
 
-    @rule(key=st.sampled_from(KEYS), content=st.sampled_from(CONTENTS))
-    def write(self, key: str, content: str) -> None:
-        """Add or change a document."""
-        self.source.documents[key] = content
-
-    @rule(key=st.sampled_from(KEYS))
-    def remove(self, key: str) -> None:
-        """Delete a document, but for the last: an empty listing is refused."""
-        assume(len(self.source.documents.keys() - {key}) > 0)
-        self.source.documents.pop(key, None)
-
-    @rule()
-    def restore(self) -> None:
-        """Bring the source back to what the last whole run has seen."""
-        self.source.documents = dict(self.seen)
+    @rule(key=st.sampled_from(KEYS), content=st.sampled_from(CONTENTS) | st.none())
+    def change(self, key: str, content: str | None) -> None:
+        """Add, change or delete a document; not the last, as an empty listing is refused."""
+        if content is not None:
+            self.source.documents[key] = content
+        elif len(self.source.documents) > 1:
+            self.source.documents.pop(key, None)
 
     @precondition(lambda self: len(self.sleepers) < MAX_SLEEPERS)
     @rule(
@@ -144,22 +136,50 @@ class ProtocolMachine(RuleBasedStateMachine):
         actor.run(steps)
 
     @precondition(lambda self: self.sleepers)
-    @rule(data=st.data())
-    def kill(self, data: st.DataObject) -> None:
-        """Kill a sleeping run where it is."""
+    @rule(data=st.data(), fault=st.booleans())
+    def end(self, data: st.DataObject, *, fault: bool) -> None:
+        """Kill a sleeping run, or let its next store operation happen but be reported as failed."""
         actor = data.draw(st.sampled_from(self.sleepers), "sleeper")
         self.sleepers.remove(actor)
+        if fault:
+            self.dirty = True
+            actor.fail_next(StoreError("connection reset"))
+            actor.run()
         actor.die()
 
-    @precondition(lambda self: self.sleepers)
-    @rule(data=st.data())
-    def fail(self, data: st.DataObject) -> None:
-        """Let the store carry out an operation, but report it as failed."""
-        actor = data.draw(st.sampled_from(self.sleepers), "sleeper")
-        self.sleepers.remove(actor)
+    @rule(
+        key=st.sampled_from(KEYS),
+        content=st.sampled_from(CONTENTS),
+        until=st.sampled_from(PLACES),
+        times=st.integers(1, 3),
+        steps=st.integers(1, 3) | st.just(1000),
+        restore=st.booleans(),
+    )
+    def overtake(
+        self,
+        key: str,
+        content: str,
+        until: tuple[str, str],
+        times: int,
+        steps: int,
+        *,
+        restore: bool,
+    ) -> None:
+        """Let a whole run pass one that sleeps at a critical place, then wake that one.
+
+        The source may change back in between, so that the run that overtakes has
+        nothing to do where the other one is about to commit.
+        """
+        self.complete("A", twins=False)
+        self.source.documents[key] = content
+        actor = self.start("A")
+        actor.run_until(*until, times)
+        if restore:
+            self.source.documents = dict(self.seen)
+        self.complete("A", twins=False)
         self.dirty = True
-        actor.fail_next(StoreError("connection reset"))
-        actor.run()
+        actor.run(steps)
+        actor.die()
 
     @rule(config=st.sampled_from(CONFIGS), twins=st.booleans())
     def complete(self, config: str, *, twins: bool) -> None:

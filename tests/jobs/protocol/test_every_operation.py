@@ -1,0 +1,93 @@
+"""Systematic: a run dies, or falls asleep and wakes up as a zombie, at every write."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from chunking.errors import LeaseLostError
+from jobs.adapters.stores.memory import MemoryStore
+from tests.jobs.protocol import simulation as sim
+from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
+
+OLD = {"d0": "a|b", "d1": "!corrupt", "d2": "#html#x", "d3": "b"}
+NEW = {"d0": "a|c", "d1": "ok", "d2": "y", "d4": "#html#b"}
+OTHER = {"d0": "!corrupt", "d2": "#html#y|z", "d3": "b", "d4": "c"}
+
+
+def settled(store: MemoryStore) -> dict[str, Any]:
+    """Return what a plain reader sees, without what depends on the run; check every law."""
+    sim.check_dataset(store)
+    rows = {table: sim.plain_rows(store, table) for table in sim.PLAIN}
+    return {**rows, "documents": [sim.stable(row) for row in rows["documents"]]}
+
+
+def prepared(config: sim.RunSettings) -> MemoryStore:
+    """Return a store of its own with the old documents published."""
+    store = MemoryStore()
+    store.objects.update(_old_objects(config.partition_by))
+    return store
+
+
+@cache
+def _old_objects(partition_by: str | None) -> dict[str, bytes]:
+    store = MemoryStore()
+    config = settings(partition_by=partition_by, n_buckets=2)
+    run_job(store, FakeSource(dict(OLD)), config)
+    return store.objects
+
+
+def sleepers(config: sim.RunSettings) -> Iterator[tuple[MemoryStore, Actor, str]]:
+    """Yield stores where a run over the new documents, holding the lease, sleeps.
+
+    Each time before another write: nothing that it does in between can be seen. The
+    last one has ended undisturbed.
+    """
+    for count in itertools.count():
+        store, source = prepared(config), FakeSource(dict(NEW))
+        actor = Actor(store, lambda s: run_job(s, source, config))  # noqa: B023 - used at once
+        actor.run_until("create", "/lease/")
+        actor.step()
+        for _ in range(count):
+            actor.run_until(WRITES, "")
+            actor.step()
+        actor.run_until(WRITES, "")
+        ended = actor.ended
+        yield store, actor, f"write {count}: {actor.next}"
+        if ended:
+            assert count > 30
+            return
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("partition_by", [None, "format"])
+def test_killed_at_every_write(partition_by: str | None) -> None:
+    """Run again, a killed run gives the rows of an undisturbed one, wherever it died."""
+    config = settings(partition_by=partition_by, n_buckets=2)
+    store = prepared(config)
+    run_job(store, FakeSource(dict(NEW)), config)
+    expected = settled(store)
+    for store, actor, where in sleepers(config):
+        actor.die()
+        sim.check_each_document_once(store)
+        run_job(store, FakeSource(dict(NEW)), config)
+        assert settled(store) == expected, where
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("documents", [OLD, OTHER], ids=["reverted", "changed"])
+def test_zombie_at_every_write(documents: dict[str, str]) -> None:
+    """Overtaken by a whole run and woken up, a run changes nothing, wherever it slept."""
+    config = settings(n_buckets=2)
+    for store, zombie, where in sleepers(config):
+        run_job(store, FakeSource(dict(documents)), config)
+        expected, chains = settled(store), sim.chains(store)
+        zombie.run()
+        assert zombie.error is None or isinstance(zombie.error, LeaseLostError), where
+        assert sim.chains(store) == chains, where
+        run_job(store, FakeSource(dict(documents)), config)
+        assert settled(store) == expected, where

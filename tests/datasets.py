@@ -54,6 +54,11 @@ def h(*fields: str) -> str:
     return hashlib.blake2b("\x1f".join(fields).encode(), digest_size=16).hexdigest()
 
 
+def sha256(data: bytes) -> str:
+    """Return the contract's ``doc_version``."""
+    return hashlib.sha256(data).hexdigest()
+
+
 @dataclass
 class Doc:
     """One source document and its rows; tests change them before they are written."""

@@ -61,6 +61,12 @@ def edit_version(dst: Path, number: int, **values: object) -> None:
 # ------------------------------------------------------------------ layout
 
 
+def skip_version(dst: Path) -> None:
+    """Give the second version the number three."""
+    edit_version(dst, 2, version=3, previous=2)
+    (dst / VERSIONS / "00000002.json").rename(dst / VERSIONS / "00000003.json")
+
+
 def reverse(table: pa.Table) -> pa.Table:
     """Return the rows from last to first."""
     return table.take(pa.array(range(len(table) - 1, -1, -1), pa.int64()))
@@ -185,7 +191,7 @@ LAYOUT: list[tuple[str, Callable[[Path], object], set[str], str]] = [
     ),
     (
         "gap in the chain",
-        lambda dst: (dst / VERSIONS / "00000002.json").rename(dst / VERSIONS / "00000003.json"),
+        skip_version,
         {"layout.chain"},
         f"{VERSIONS}/",
     ),
@@ -384,10 +390,10 @@ def test_command_line(dst: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (dst.parent / "src" / "new.txt").write_text("new")
     assert main(arguments) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if line.startswith("VIOLATION")] == [
-        f'VIOLATION source.missing document="new.txt" doc_id={datasets.h("new.txt")}: '
-        "the source document has no row"
-    ]
+    doc_id = datasets.h("new.txt")
+    told = "the source document has no row"
+    violation = f'VIOLATION source.missing document="new.txt" doc_id={doc_id}: {told}'
+    assert [line for line in lines if line.startswith("VIOLATION")] == [violation]
 
 
 def test_json(dst: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,10 @@ _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 _MULTIBYTE = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
 _ASCII = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 _SAMPLE_BYTES = 1 << 16
+_TOLD_ALREADY = [
+    *("utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be", "utf_7"),
+]
+"""Encodings that are not left to be guessed."""
 _WESTERN_RUN = 3
 """Longest run of non-ASCII bytes that is ordinary in Western one-byte text."""
 
@@ -105,7 +109,7 @@ def _decode_legacy(data: bytes, declared: str | None) -> str:
     runs = [len(run) for run in _HIGH_RUN.findall(sample)]
     dense = sum(run for run in runs if run > _WESTERN_RUN)
     if dense > 0.2 * sum(runs):
-        best = charset_normalizer.from_bytes(sample).best()
+        best = charset_normalizer.from_bytes(sample, cp_exclusion=_TOLD_ALREADY).best()
         if best is not None:
             return data.decode(best.encoding, errors="replace")
     return data.decode("cp1252", errors="replace")

@@ -80,7 +80,8 @@ def list_docx(path: Path) -> None:
     for kind, text in (
         ("Heading 1", "First part"), ("List Bullet", "alpha point"), ("List Bullet", "beta point"),
         ("Heading 1", "Second part"), ("List Bullet", "gamma point"),
-        ("List Bullet", "delta point"), ("Normal", "Closing remark"), ("Heading 1", "Third part"), ("Normal", "Last words"),
+        ("List Bullet", "delta point"), ("Normal", "Closing remark"),
+        ("Heading 1", "Third part"), ("Normal", "Last words"),
     ):  # fmt: skip
         document.add_paragraph(text, style=kind)
     document.save(str(path))
@@ -262,7 +263,8 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
         "html",
         (
             "<title>L</title><p>Skagen light burns 24 hours.</p><table><tr>"
-            "<td>Focal height 44 m</td><td>x</td></tr></table><h2>History</h2><p>Paragraph below the heading.</p>"
+            "<td>Focal height 44 m</td><td>x</td></tr></table>"
+            "<h2>History</h2><p>Paragraph below the heading.</p>"
         ),
         check_lead,
     ),
@@ -281,7 +283,7 @@ CASES: dict[str, tuple[str, str | bytes | Callable[[Path], None], Callable[[Conv
     ),
     "hash_in_code_fence.md": (
         "md",
-        "# Install\n\n```sh\n# fetch the sources\nmake\n```\n\n# Run\n\n```\n# no\n```\n# Clean up\n",
+        "# Install\n```sh\n# fetch the sources\nmake\n```\n\n# Run\n\n```\n# no\n```\n# Clean up\n",
         check_fence,
     ),
     "over_budget_by_one.md": (

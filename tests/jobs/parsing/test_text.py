@@ -74,3 +74,9 @@ def test_paragraphs_lose_nothing_but_blanks(text: str) -> None:
     parts = split_paragraphs(text)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert all(part == part.strip() and part for part in parts)
+
+
+def test_mixed_encodings_keep_their_plain_lines() -> None:
+    """ASCII lines survive when other lines of the file are in three encodings."""
+    data = b"First line: " + "blåbær\n".encode() + b"Second: bl\xe5b\xe6r\n"
+    assert decode(data + "Third: blåbær\n".encode("utf-16-le")).startswith("First line: bl")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from docling_core.types.doc import (
     BoundingBox,
@@ -31,22 +31,19 @@ _LABELS = {
 }
 
 
-def assemble(
-    layout: Layout, pages: Sequence[PageText], sizes: Mapping[int, tuple[float, float]]
-) -> DoclingDocument:
-    """Build the document; ``sizes``: width and height in points of all pages, failed ones too."""
-    return _Assembly(layout, pages, sizes).run()
+def assemble(layout: Layout, pages: Sequence[PageText]) -> DoclingDocument:
+    """Build the document of a layout and the pages that it was made of."""
+    return _Assembly(layout, pages).run()
 
 
 class _Assembly:
-    def __init__(
-        self, layout: Layout, pages: Sequence[PageText], sizes: Mapping[int, tuple[float, float]]
-    ) -> None:
+    def __init__(self, layout: Layout, pages: Sequence[PageText]) -> None:
         self._layout = layout
         self._pages = {page.page_no: page for page in pages}
         self._document = DoclingDocument(name="document")
-        for page_no, (width, height) in sizes.items():
-            self._document.add_page(page_no=page_no, size=Size(width=width, height=height))
+        for page in pages:
+            width, height = page.page_size
+            self._document.add_page(page_no=page.page_no, size=Size(width=width, height=height))
         self._list: ListGroup | None = None
 
     def run(self) -> DoclingDocument:

@@ -31,6 +31,7 @@ from jobs.config import ParserConfig
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.converted import Converted
+from jobs.parsing.pdf import second
 from jobs.parsing.pdf.analysis import analyse
 from jobs.parsing.pdf.assemble import assemble
 from jobs.parsing.pdf.lines import PageText, page_text
@@ -61,9 +62,8 @@ class PdfConversion:
 class _Pages:
     """What is gathered while the pages of one file go by."""
 
-    texts: list[PageText] = field(default_factory=list)
-    sizes: dict[int, tuple[float, float]] = field(default_factory=dict)
-    failed: list[int] = field(default_factory=list)
+    texts: dict[int, PageText] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
     images: int = 0
 
 
@@ -99,28 +99,42 @@ def read_pdf(path: Path, settings: ParserConfig) -> PdfConversion:
 
 
 def _fast(path: Path) -> PdfConversion:
-    pages = _Pages()
-    with _opened(path) as backend:
-        n_pages = backend.page_count()
-        for page in backend.iter_pages():
-            _take(page, pages)
-    if n_pages and len(pages.failed) == n_pages:
-        msg = f"none of its {n_pages} pages could be read"
+    pages = _read(path)
+    if not pages.texts:
+        n_failed = len(pages.failed)
+        msg = f"none of its {n_failed} pages could be read" if n_failed else "not a readable PDF"
         raise DocumentError(msg, kind="corrupt", stage="parse")
-    if pages.images and not any(page.lines or page.across for page in pages.texts):
+    texts = [pages.texts[number] for number in sorted(pages.texts)]
+    if pages.images and not any(page.lines or page.across for page in texts):
         raise DocumentError(_NO_TEXT, kind="no_text", stage="parse")
-    pages.texts.sort(key=lambda page: page.page_no)
-    document = assemble(analyse(pages.texts), pages.texts, dict(sorted(pages.sizes.items())))
     return PdfConversion(
-        document=document,
-        n_pages=n_pages,
+        document=assemble(analyse(texts), texts),
+        n_pages=len(pages.texts) + len(pages.failed),
         failed_pages=tuple(sorted(pages.failed)),
         parser="pdf-fast",
     )
 
 
+def _read(path: Path) -> _Pages:
+    pages = _Pages()
+    with _opened(path) as backend:
+        for page in backend.iter_pages() if backend is not None else ():
+            _take(page, pages)
+    if not pages.texts and not pages.failed:
+        pages.texts = second.read_pages(path)
+        return pages
+    doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_garbled(page)}
+    if doubtful:
+        for number, page in second.read_pages(path, sorted(doubtful)).items():
+            first = pages.texts.get(number)
+            if first is None or second.garbled_share(page) < second.garbled_share(first):
+                pages.texts[number] = page
+        pages.failed -= pages.texts.keys()
+    return pages
+
+
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[ThreadedDoclingParseDocumentBackend]:
+def _opened(path: Path) -> Iterator[ThreadedDoclingParseDocumentBackend | None]:
     source = InputDocument(
         path,
         InputFormat.PDF,
@@ -132,8 +146,8 @@ def _opened(path: Path) -> Iterator[ThreadedDoclingParseDocumentBackend]:
     # docling has no public name for the backend, and sets none where opening failed.
     backend = getattr(source, "_backend", None)
     if not isinstance(backend, ThreadedDoclingParseDocumentBackend) or not source.valid:
-        msg = "not a readable PDF"
-        raise DocumentError(msg, kind="corrupt", stage="parse")
+        yield None
+        return
     try:
         yield backend
     finally:
@@ -144,12 +158,12 @@ def _take(page: ThreadedDoclingParsePageBackend, pages: _Pages) -> None:
     """Keep a page's text, or note that it failed; its cells are freed at once."""
     content = page.get_segmented_page() if page.is_valid() else None
     if content is None:
-        pages.failed.append(page.page_no)
+        pages.failed.add(page.page_no)
         return
     size = page.get_size()
-    pages.sizes[page.page_no] = (size.width, size.height)
     pages.images += len(content.bitmap_resources)
-    pages.texts.append(page_text(page.page_no, size.width, size.height, content.textline_cells))
+    text = page_text(page.page_no, size.width, size.height, content.textline_cells)
+    pages.texts[page.page_no] = text
 
 
 def _standard(path: Path, settings: ParserConfig) -> PdfConversion:

@@ -92,6 +92,11 @@ class PageText:
     lines: tuple[Line, ...]
     across: tuple[Line, ...]
 
+    @property
+    def page_size(self) -> tuple[float, float]:
+        """Width and height of the page itself."""
+        return (self.height, self.width) if self.turned % 180 else (self.width, self.height)
+
     def on_page(self, frame: Frame) -> Frame:
         """Return a frame of the turned page in the coordinates of the page itself."""
         return _turn(frame, self.width, self.height, -self.turned % 360)

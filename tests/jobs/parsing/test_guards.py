@@ -10,6 +10,7 @@ import pytest
 from chunking.errors import DocumentError
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import guards
+from tests.jobs.parsing.pdfs import pdf
 
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "lol"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
@@ -100,12 +101,14 @@ def test_tells_damaged_archives(tmp_path: Path) -> None:
     assert kind(whole, "docx") is None
 
 
-def test_counts_pages_first(tmp_path: Path, pdf_of: object) -> None:
+def test_counts_pages_first(tmp_path: Path) -> None:
     """A PDF of more pages than allowed is refused before it is read."""
     path = tmp_path / "a"
-    path.write_bytes(pdf_of(3))  # type: ignore[operator]
+    path.write_bytes(pdf([[], [], []]))
     assert kind(path, "pdf", document_pages=2) == "limit"
     assert kind(path, "pdf", document_pages=3) is None
+    path.write_bytes(pdf([]))
+    assert kind(path, "pdf") == "empty"
 
 
 def test_names_what_is_not_read(tmp_path: Path) -> None:

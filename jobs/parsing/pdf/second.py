@@ -1,0 +1,64 @@
+"""PDFium as the second reader: for files and pages that docling-parse cannot make sense of.
+
+It opens more damaged files and knows more character maps, but tells no fonts, so it
+reads only what the first could not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from docling.backend.pypdfium2_backend import PyPdfiumDocumentBackend
+from docling.datamodel.base_models import InputFormat
+from docling.datamodel.document import InputDocument
+
+from jobs.parsing.pdf.lines import PageText, page_text
+
+__all__ = ["garbled_share", "is_garbled", "read_pages"]
+
+_GARBLED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
+_MAX_GARBLED_SHARE = 0.02
+
+
+def is_garbled(page: PageText) -> bool:
+    """Tell whether a page holds more than stray characters without a meaning."""
+    return garbled_share(page) > _MAX_GARBLED_SHARE
+
+
+def read_pages(path: Path, wanted: Iterable[int] | None = None) -> dict[int, PageText]:
+    """Return pages by number (all, or those wanted); those that cannot be read are absent."""
+    source = InputDocument(path, InputFormat.PDF, PyPdfiumDocumentBackend)
+    backend = getattr(source, "_backend", None)
+    if not isinstance(backend, PyPdfiumDocumentBackend) or not source.valid:
+        return {}
+    with contextlib.closing(_Unloading(backend)):
+        numbers = range(1, backend.page_count() + 1) if wanted is None else wanted
+        pages = {number: _page(backend, number) for number in numbers}
+    return {number: page for number, page in pages.items() if page is not None}
+
+
+class _Unloading:
+    def __init__(self, backend: PyPdfiumDocumentBackend) -> None:
+        self.close = backend.unload
+
+
+def _page(backend: PyPdfiumDocumentBackend, number: int) -> PageText | None:
+    page = backend.load_page(number - 1)
+    try:
+        content = page.get_segmented_page()
+        if content is None:
+            return None
+        size = page.get_size()
+        text = page_text(number, size.width, size.height, content.textline_cells)
+    finally:
+        page.unload()
+    return text
+
+
+def garbled_share(page: PageText) -> float:
+    """Return the share of a page's characters that its fonts give no meaning."""
+    text = "".join(line.text for line in (*page.lines, *page.across))
+    return len(_GARBLED.findall(text)) / max(len(text), 1)

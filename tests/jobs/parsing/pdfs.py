@@ -1,0 +1,58 @@
+"""Small PDF files, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+REGULAR, BOLD, MONO = "F1", "F2", "F3"
+Text = tuple[float, float, str, float, str]
+"""Left, baseline from the bottom, font, size, text; in points."""
+
+
+def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: int = 0) -> bytes:
+    """Return a PDF of A4 pages; the content of the pages ``broken`` (from 0) cannot be read."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Count %d /Kids [%s] >>"
+        % (len(pages), b" ".join(b"%d 0 R" % (6 + 2 * i) for i in range(len(pages)))),
+    ]
+    for name in (b"Helvetica", b"Helvetica-Bold", b"Courier"):
+        encoding = b"/Encoding /WinAnsiEncoding"
+        objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /%s %s >>" % (name, encoding))
+    for i, texts in enumerate(pages):
+        filters = b"/Filter /FlateDecode" if i in broken else b""
+        content = b"\n".join(map(_show, texts))
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Rotate %d /Contents %d 0 R"
+            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R >> >> >>" % (rotate, 7 + 2 * i)
+        )
+        objects.append(
+            b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), filters, content)
+        )
+    return _file(objects)
+
+
+def paragraph(
+    lines: Sequence[str], *, left: float = 60, top: float = 760, font: str = REGULAR, size: float = 10
+) -> list[Text]:
+    """Return lines one below the other."""
+    return [(left, top - 12 * i, font, size, line) for i, line in enumerate(lines)]
+
+
+def _show(text: Text) -> bytes:
+    left, bottom, font, size, words = text
+    escaped = words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+    return f"BT /{font} {size} Tf {left} {bottom} Td ({escaped}) Tj ET".encode("cp1252")
+
+
+def _file(objects: Sequence[bytes]) -> bytes:
+    data = bytearray(b"%PDF-1.4\n")
+    offsets = []
+    for i, content in enumerate(objects):
+        offsets.append(len(data))
+        data += b"%d 0 obj\n%s\nendobj\n" % (i + 1, content)
+    start = len(data)
+    data += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    data += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    data += b"trailer\n<< /Size %d /Root 1 0 R >>\n" % (len(objects) + 1)
+    return bytes(data + b"startxref\n%d\n%%%%EOF\n" % start)

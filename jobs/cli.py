@@ -48,7 +48,9 @@ ConfigFile = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One setting, such as chunking.max_tokens=200."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="One setting, such as chunking.max_tokens=200."
+    ),
 ]
 Endpoint = Annotated[
     str | None, typer.Option("--endpoint-url", metavar="URL", help="S3 endpoint, if not AWS.")

@@ -14,7 +14,17 @@ from rich.table import Table
 
 from jobs.meter import Totals
 
-__all__ = ["LogView", "ProgressView", "QuietView", "Snapshot", "TerminalView", "describe", "duration", "make_view", "render"]
+__all__ = [
+    "LogView",
+    "ProgressView",
+    "QuietView",
+    "Snapshot",
+    "TerminalView",
+    "describe",
+    "duration",
+    "make_view",
+    "render",
+]
 
 _LOG_EVERY_SECONDS = 5.0
 _MIB = 2**20
@@ -160,7 +170,11 @@ def render(snapshot: Snapshot) -> Table:
         table.add_column(heading, justify="left" if justify == "left" else "right")
     read = snapshot.count("parse", "bytes") / _MIB
     rows = (
-        ("parse", snapshot.count("parse", "documents"), f"{snapshot.failed} failed, {read:,.1f} MiB"),
+        (
+            "parse",
+            snapshot.count("parse", "documents"),
+            f"{snapshot.failed} failed, {read:,.1f} MiB",
+        ),
         ("embed", snapshot.count("embed", "documents"), rate),
         ("commit", snapshot.committed, f"{int(snapshot.count('embed', 'chunks')):,} chunks"),
     )

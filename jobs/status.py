@@ -38,7 +38,9 @@ def show_status(dst: str, config: Config, *, as_json: bool) -> None:
 def _last_report(store: ObjectStore, state: DatasetState) -> dict[str, Any] | None:
     """Return the report of the newest run that wrote one."""
     del state
-    keys = [info.key for info in store.list(layout.RUNS_PREFIX) if info.key.endswith("/report.json")]
+    keys = [
+        info.key for info in store.list(layout.RUNS_PREFIX) if info.key.endswith("/report.json")
+    ]
     if not keys:
         return None
     try:

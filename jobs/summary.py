@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow.compute as pc
+
 from jobs.config import parse_budget
 from jobs.meter import Totals
 from jobs.ports import ObjectStore
@@ -64,7 +66,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> int:
         "units": plan.n_units,
         "adopted_units": len(plan.adopted),
         "to_delete": plan.n_deletions,
-        "bytes": sum(plan.table["size_bytes"].to_pylist()),
+        "bytes": pc.sum(plan.table["size_bytes"]).as_py() or 0,
     }
     if as_json:
         sys.stdout.write(json.dumps(facts) + "\n")
@@ -81,7 +83,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> int:
 def reading_line(store: ObjectStore) -> str:
     """Return a command that reads the chunks with DuckDB."""
     query = (
-        "SELECT source_key, heading_path, text "
+        "SELECT source_key, heading_path, text "  # noqa: S608 - shown to a person, not run
         f"FROM read_parquet('{store.url.rstrip('/')}/chunks/**/*.parquet') LIMIT 5"
     )
     return f'python -c "import duckdb; duckdb.sql(\\"{query}\\").show()"'

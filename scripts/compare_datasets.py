@@ -32,7 +32,9 @@ Row = dict[str, Any]
 def read(dataset: Path, table: str, dropped: set[str]) -> list[Row]:
     """Return the table's rows in a canonical order, without the ``dropped`` columns."""
     found = pads.dataset(dataset / table, format="parquet", partitioning=None).to_table()
-    keys = [name for name in ("doc_version", "chunk_index", "position") if name in found.column_names]
+    keys = [
+        name for name in ("doc_version", "chunk_index", "position") if name in found.column_names
+    ]
     rows: list[Row] = found.to_pylist()
     rows.sort(key=lambda row: [str(row.get("doc_id")), *(_rank(row[key]) for key in keys)])
     return [{name: value for name, value in row.items() if name not in dropped} for row in rows]
@@ -56,7 +58,8 @@ def differences(table: str, left: list[Row], right: list[Row]) -> Iterator[str]:
         for name in a:
             if not _same(name, a[name], b.get(name)):
                 where = a.get("source_key") or a.get("doc_id") or a.get("doc_version")
-                yield f"{table} row {number} ({where}) {name}: {_short(a[name])} | {_short(b.get(name))}"
+                both = f"{_short(a[name])} | {_short(b.get(name))}"
+                yield f"{table} row {number} ({where}) {name}: {both}"
 
 
 def _same(name: str, a: object, b: object) -> bool:

@@ -11,7 +11,16 @@ from typing import Any
 
 import pyarrow.dataset as pads
 
-__all__ = ["CHECKOUT", "FAST", "chunkmill", "make_texts", "rows", "same_rows", "start", "wait_until"]
+__all__ = [
+    "CHECKOUT",
+    "FAST",
+    "chunkmill",
+    "make_texts",
+    "rows",
+    "same_rows",
+    "start",
+    "wait_until",
+]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 FAST = ("--set", "model.name=hash:16", "--set", "limits.lease_seconds=3")

@@ -104,14 +104,14 @@ def test_three_nodes_of_one_cpu_do_not_deadlock(
     """A cluster of single-CPU nodes is joined by its address and gives the same rows."""
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - Ray is slow to import
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     try:
         for _ in range(2):
             cluster.add_node(num_cpus=1)
         out = tmp_path / "out"
-        done = chunkmill(
-            "run", source, out, *FAST, *SMALL_UNITS, "--address", cluster.address
-        )
+        done = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--address", cluster.address)
         assert done.returncode == 0, done.stderr
         assert same_rows(undisturbed, out) == ""
     finally:

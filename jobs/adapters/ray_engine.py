@@ -6,6 +6,8 @@ commit. ``from_arrow`` makes an in-memory input, not a read task: a read task be
 actors that hold every CPU would never be scheduled on a small cluster.
 """
 
+# ruff: noqa: ANN401 - Ray, its handles and its references have no types worth a name
+
 from __future__ import annotations
 
 import contextlib
@@ -322,7 +324,7 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
     context.execution_options.preserve_order = False
     if hasattr(context, "execution_no_progress_timeout_s"):
         context.execution_no_progress_timeout_s = _NO_PROGRESS_SECONDS
-    dataset = ray_data.from_arrow(list(units))
+    dataset: Any = ray_data.from_arrow(list(units))
     for spec in stages:
         dataset = dataset.map_batches(
             # A class of its own, so that Ray's tools show the stage's name.
@@ -331,9 +333,7 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
             batch_size=None,
             batch_format="pyarrow",
             zero_copy_batch=True,
-            compute=ray_data.ActorPoolStrategy(
-                size=spec.workers, max_tasks_in_flight_per_actor=2
-            ),
+            compute=ray_data.ActorPoolStrategy(size=spec.workers, max_tasks_in_flight_per_actor=2),
             num_cpus=spec.cpus,
             **({"num_gpus": spec.gpus} if spec.gpus else {}),
         )

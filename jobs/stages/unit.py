@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jobs.adapters.embedders import make_embedder
 from jobs.config import Config
@@ -111,8 +113,8 @@ def _counts(tables: UnitTables) -> dict[str, float]:
     documents = tables.documents
     return {
         "documents": documents.num_rows,
-        "failed": sum(status == "failed" for status in documents["status"].to_pylist()),
-        "tokens": sum(documents["n_tokens"].to_pylist()),
+        "failed": documents["status"].to_pylist().count("failed"),
+        "tokens": pc.sum(documents["n_tokens"]).as_py() or 0,
         "chunks": tables.chunks.num_rows,
     }
 
@@ -125,23 +127,28 @@ def _pack(plan: Sequence[PlanRow], tables: UnitTables) -> pa.Table:
     return pa.Table.from_arrays([_cell(streams[name]) for name in RESULT.names], schema=RESULT)
 
 
-def _cell(data: pa.Buffer | None) -> pa.Array:
+def _cell(data: pa.Buffer | None) -> pa.Array[Any]:
     """Return an array of one value around the buffer, which is not copied."""
     if data is None:
         return pa.nulls(1, pa.large_binary())
-    offsets = pa.py_buffer(np.array([0, data.size], np.int64))
+    offsets = pa.py_buffer(np.array([0, data.size], np.int64).tobytes())
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, data])
 
 
 def _unpack(result: pa.Table) -> tuple[PlannedUnit, UnitTables]:
-    found = {name: _read(result[name][0]) for name in RESULT.names}
-    rows = PlanRow.from_table(found.pop("plan"))
+    rows = PlanRow.from_table(_read(result["plan"]))
     documents = tuple(
         PlannedDocument(**{name: getattr(row, name) for name in PlannedDocument.__slots__})
         for row in rows
     )
     unit = PlannedUnit(unit=rows[0].unit, bucket=rows[0].bucket, documents=documents)
-    return unit, UnitTables(**found)
+    documents_table, chunks, boundaries = (_read(result[name]) for name in _TABLES[:3])
+    return unit, UnitTables(
+        documents=documents_table,
+        chunks=chunks,
+        boundaries=boundaries,
+        sentences=None if result["sentences"].null_count else _read(result["sentences"]),
+    )
 
 
 def _stream(table: pa.Table) -> pa.Buffer:
@@ -151,7 +158,7 @@ def _stream(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def _read(cell: pa.Scalar) -> pa.Table | None:
-    if not cell.is_valid:
-        return None
+def _read(column: pa.ChunkedArray[Any]) -> pa.Table:
+    """Return the table in a column's only cell, without copying it."""
+    cell: Any = column[0]
     return pa.ipc.open_stream(cell.as_buffer()).read_all()

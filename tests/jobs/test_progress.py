@@ -18,9 +18,7 @@ def _snapshot(committed: int = 50) -> Snapshot:
         ("embed", {"documents": 60, "failed": 4, "tokens": 5000, "chunks": 70}),
     ):
         meter.add(
-            Sample(
-                stage=stage, worker="w", seconds=1, cpu_seconds=1, rss_bytes=1, counts=counts
-            )
+            Sample(stage=stage, worker="w", seconds=1, cpu_seconds=1, rss_bytes=1, counts=counts)
         )
     return Snapshot(
         elapsed=10.0,
@@ -46,7 +44,8 @@ def test_the_time_left_is_unknown_at_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7620, "2 h 07 min")]
+    ("seconds", "text"),
+    [(0.4, "0 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"), (7620, "2 h 07 min")],
 )
 def test_durations(seconds: float, text: str) -> None:
     """Seconds are told in units that fit."""

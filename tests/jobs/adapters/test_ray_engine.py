@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chunking.errors import ConfigError, DocumentError, JobError, ModelError
-from jobs.adapters.ray_engine import Cluster, StageSpec, connect, plan_sizes
+from jobs.adapters.ray_engine import Cluster, StageSpec, TaskPool, connect, plan_sizes
 from jobs.config import ResourcesConfig
 
 
@@ -56,6 +56,7 @@ class Twice:
         self._factor = factor
 
     def __call__(self, unit: pa.Table) -> pa.Table:
+        """Return the unit with every value multiplied."""
         return pa.table({"n": [value * self._factor for value in unit["n"].to_pylist()]})
 
 
@@ -68,6 +69,7 @@ class Failing:
         self._error = error
 
     def __call__(self, unit: pa.Table) -> pa.Table:
+        """Fail."""
         del unit
         raise self._error
 
@@ -84,7 +86,7 @@ def _fail(table: pa.Table) -> None:
 
 @pytest.fixture
 def cluster(local_ray: None) -> Cluster:
-    """The tests' Ray as the pipeline sees it."""
+    """Return the tests' Ray as the pipeline sees it."""
     del local_ray
     import ray  # noqa: PLC0415 - after the fixture has set its environment
 
@@ -140,6 +142,11 @@ def test_a_defect_is_one_line(cluster: Cluster) -> None:
         _exhaust(stream)
 
 
+def _poll_all(tasks: TaskPool) -> None:
+    while tasks:
+        tasks.poll(0.5)
+
+
 def _exhaust(stream: object) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
@@ -154,12 +161,11 @@ def test_a_task_raises_its_own_error(cluster: Cluster) -> None:
     tasks = cluster.tasks(_fail, limit=1)
     tasks.submit(pa.table({"n": [1]}))
     with pytest.raises(DocumentError) as caught:
-        while tasks:
-            tasks.poll(0.5)
+        _poll_all(tasks)
     assert (caught.value.kind, caught.value.stage) == ("corrupt", "parse")
 
 
 def test_a_wrong_address_is_a_configuration_error() -> None:
     """No cluster at the address: one clear error, nothing is started."""
-    with pytest.raises(ConfigError, match="127.0.0.1:1"), connect("127.0.0.1:1"):
+    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:1"), connect("127.0.0.1:1"):
         pass

@@ -1,0 +1,41 @@
+"""The main job from and to a real S3 server, signatures checked."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.job_runs import FAST, chunkmill
+from tests.sample_files import SAMPLES, samples
+from tests.servers import S3Server
+
+pytestmark = [pytest.mark.ray, pytest.mark.s3]
+
+
+def _upload(server: S3Server, bucket: str) -> None:
+    client = server.client()
+    for sample in samples():
+        client.upload_file(str(SAMPLES / sample.key), bucket, f"docs/{sample.key}")
+
+
+def test_samples_through_swift(swift: S3Server) -> None:
+    """Every sample has its row, the verifier is content, and a second run does nothing."""
+    bucket = swift.make_bucket()
+    _upload(swift, bucket)
+    source, out = f"s3://{bucket}/docs", f"s3://{bucket}/out"
+    environment = {**os.environ, **swift.environment}
+    endpoint = ("--endpoint-url", swift.endpoint)
+    run = ("run", source, out, *FAST, "--max-failed", "1", "--json", *endpoint)
+    done = chunkmill(*run, environment=environment)
+    assert done.returncode == 0, done.stderr
+    verified = chunkmill("verify", out, source, "--no-ray", *endpoint, environment=environment)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    keys = swift.client().list_objects_v2(Bucket=bucket, Prefix="out/documents/")["Contents"]
+    assert [entry["Key"].rpartition("/")[2] for entry in keys] == ["bucket-00000.parquet"]
+    again = chunkmill(*run, environment=environment)
+    assert '"planned": 0' in again.stdout
+    wrong = {**environment, "AWS_SECRET_ACCESS_KEY": "wrong"}
+    refused = chunkmill(*run, environment=wrong)
+    assert refused.returncode == 2
+    assert len(refused.stderr.strip().splitlines()) == 1

@@ -86,16 +86,21 @@ def _contradicts(data: bytes, encoding: str) -> bool:
 
 
 def _utf16_without_mark(data: bytes) -> str | None:
-    sample = data[: _SAMPLE_BYTES & ~1]
-    pairs = len(sample) // 2
-    if not pairs or b"\0" not in sample:
+    """Return the byte order of UTF-16 that shows by NULs in both halves of the text."""
+    sample = data[: _SAMPLE_BYTES & ~3]
+    middle = len(sample) // 4 * 2
+    halves = [half for half in (sample[:middle], sample[middle:]) if half]
+    if not halves or b"\0" not in sample:
         return None
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if odd > pairs * 0.4 and even < pairs * 0.05:
+    if all(_nul_share(half, 1) > 0.4 and _nul_share(half, 0) < 0.05 for half in halves):  # noqa: PLR2004
         return "utf-16-le"
-    if even > pairs * 0.4 and odd < pairs * 0.05:
+    if all(_nul_share(half, 0) > 0.4 and _nul_share(half, 1) < 0.05 for half in halves):  # noqa: PLR2004
         return "utf-16-be"
     return None
+
+
+def _nul_share(sample: bytes, parity: int) -> float:
+    return sample[parity::2].count(0) / (len(sample) / 2)
 
 
 def _decode_legacy(data: bytes, declared: str | None) -> str:

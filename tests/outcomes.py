@@ -35,7 +35,8 @@ def disagreements(
         found.append(f"{status}/{error_kind}, but right is {wanted}: {file.right_outcome}")
     if status in _READ and _must_fail(file):
         found.append(f"{status}, but right is an error: {file.right_outcome}")
-    if status in _READ and file.must_contain and normalise(file.must_contain) not in normalise(text):
+    lacks = normalise(file.must_contain) not in normalise(text)
+    if status in _READ and lacks:
         found.append(f"the text lacks {file.must_contain!r}")
     if _leaks(file, text):
         found.append("it holds the content of a local file")
@@ -65,8 +66,17 @@ def _allowed_kinds(file: HardFile, file_format: str) -> frozenset[str]:
         return frozenset({"no_text"})
     if any(word in right for word in ("error", "corrupt", "unsafe", "unsupported")):
         return frozenset(
-            {"corrupt", "encrypted", "unsafe", "limit", "out_of_memory", "timeout", "internal",
-             "unsupported_format", "crashed"}
+            {
+                "corrupt",
+                "encrypted",
+                "unsafe",
+                "limit",
+                "out_of_memory",
+                "timeout",
+                "internal",
+                "unsupported_format",
+                "crashed",
+            }
         )
     if "or marks the damage" in right or "without expansion" in right:
         return frozenset({"corrupt", "unsafe"})

@@ -61,9 +61,7 @@ def main(connection: socket.socket, parent: int, work: Work) -> None:
         connection.sendall(_packed(outcome))
 
 
-def parse_file(
-    path: Path, name: str, work: Work, announce: Callable[[str], None]
-) -> ParseOutcome:
+def parse_file(path: Path, name: str, work: Work, announce: Callable[[str], None]) -> ParseOutcome:
     """Parse one file; whatever its reader raises becomes the outcome.
 
     ``announce`` is called with the format as soon as it is known, so that the parent can

@@ -141,8 +141,6 @@ def _local_names(head: bytes) -> list[str]:
 def _ole_format(path: Path) -> str:
     try:
         with olefile.OleFileIO(str(path)) as container:
-            return next(
-                (kind for stream, kind in _OLE_STREAMS if container.exists(stream)), "ole"
-            )
+            return next((kind for stream, kind in _OLE_STREAMS if container.exists(stream)), "ole")
     except (OSError, ValueError, IndexError, TypeError, AttributeError):
         return "ole"

@@ -8,6 +8,7 @@ size, so declared sizes bind.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import xml.parsers.expat
 import zipfile
 import zlib
@@ -117,7 +118,7 @@ def check_xml(file: IO[bytes], *, internal_allowed: bool) -> None:
     parser = xml.parsers.expat.ParserCreate()
     seen_root = False
 
-    def on_entity(  # noqa: PLR0913, PLR0917 - expat calls by position
+    def on_entity(  # noqa: PLR0917 - expat calls by position
         name: str,
         is_parameter: bool,  # noqa: FBT001 - as above
         value: str | None,
@@ -160,12 +161,10 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
         raise _refused(msg, "unsafe")
     for member in members:
         if member.file_size > max(_RATIO_FROM_BYTES, member.compress_size * _MAX_RATIO):
-            msg = (
-                f"an archive bomb: {member.compress_size} bytes inflate to {member.file_size}"
-            )
+            msg = f"an archive bomb: {member.compress_size} bytes inflate to {member.file_size}"
             raise _refused(msg, "unsafe")
     spans = sorted((m.header_offset, m.header_offset + m.compress_size) for m in members)
-    if any(start < end for (_, end), (start, _) in zip(spans, spans[1:], strict=False)):
+    if any(start < end for (_, end), (start, _) in itertools.pairwise(spans)):
         msg = "an archive bomb: its members overlap"
         raise _refused(msg, "unsafe")
 

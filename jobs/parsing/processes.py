@@ -1,4 +1,4 @@
-"""The parent's handles on the zygote and on a child; they start, ask and kill, and judge nothing."""
+"""The parent's handles on the zygote and on a child: they start, ask and kill, and do not judge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO, Any
 
 from chunking.errors import JobError
@@ -215,5 +216,5 @@ class Zygote:
 
 
 def _environment() -> dict[str, str]:
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     return {**os.environ, **_ENVIRONMENT, "PYTHONPATH": path}

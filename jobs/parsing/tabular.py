@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -39,10 +40,9 @@ def is_table(text: str, *, whole: bool) -> bool:
 def _records(text: str, delimiter: str) -> list[list[str]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     records: list[list[str]] = []
-    try:
+    # A field beyond the reader's limit ends it: the records before it decide.
+    with contextlib.suppress(csv.Error):
         records.extend(itertools.islice(reader, _MAX_RECORDS))
-    except csv.Error:
-        pass  # a field beyond the reader's limit: judge by the records before it
     return [record for record in records if record]
 
 

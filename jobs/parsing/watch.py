@@ -119,8 +119,6 @@ class _Watch:
             return self._lost("crashed", f"the reader crashed: {signal.strsignal(-status)}")
         return self._lost("crashed", f"the reader ended itself with status {status}")
 
-    def _lost(
-        self, kind: ErrorKind, message: str, *, retryable: bool = False
-    ) -> Verdict:
+    def _lost(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> Verdict:
         outcome = failed(kind, message, self._format, retryable=retryable)
         return Verdict(outcome=outcome, retire=True)

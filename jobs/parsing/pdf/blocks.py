@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import statistics
 from collections import Counter
@@ -20,9 +21,10 @@ _SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u061f][\"'\u201d\u2019)\]]
 _HYPHENS = "-\u00ad\u2010"
 _HYPHENATED = re.compile(rf"(\w+)[{_HYPHENS}]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_BULLET = re.compile(r"([\u2022\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25e6\u2043\u2219\u00b7*\u2013-])\s+(?=\S)")
+_BULLETS = r"\u2022\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25e6\u2043\u2219"
+_BULLET = re.compile(rf"([{_BULLETS}\u00b7*\u2013-])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[A-Za-z]|[ivxlIVXL]{1,5})[.)])\s+(?=\S)")
-_LONE_BULLET = re.compile(r"[\u2022\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25e6\u2043\u2219]")
+_LONE_BULLET = re.compile(rf"[{_BULLETS}]")
 _SECTION_NUMBER = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S")
 
 _NEW_PARAGRAPH_GAP = 1.45
@@ -58,9 +60,7 @@ class Block:
         last: Line | None = None
         for page, line in zip(self.pages, self.lines, strict=True):
             broken = (
-                last is not None
-                and self.kind != "table"
-                and line.frame.bottom < last.frame.top
+                last is not None and self.kind != "table" and line.frame.bottom < last.frame.top
             )
             if frames and frames[-1][0] == page and not broken:
                 frames[-1] = (page, frames[-1][1].union(line.frame))
@@ -178,7 +178,7 @@ def _pitch(lines: list[Line]) -> float:
     """Return the usual distance from line to line, in units of their size."""
     steps = [
         (below.frame.bottom - above.frame.bottom) / above.size
-        for above, below in zip(lines, lines[1:], strict=False)
+        for above, below in itertools.pairwise(lines)
         if _same_size(above.size, below.size) and below.frame.bottom > above.frame.bottom
     ]
     usual = [step for step in steps if step < 3]  # noqa: PLR2004 - further apart is no text
@@ -230,9 +230,7 @@ def _indented(paragraph: list[Line], line: Line) -> bool:
     return ended and short and line.text[:1].isupper()
 
 
-def _classified(
-    lines: list[Line], page: int, vocabulary: Vocabulary, body: float
-) -> Block:
+def _classified(lines: list[Line], page: int, vocabulary: Vocabulary, body: float) -> Block:
     size = statistics.median(line.size for line in lines)
     code = all(line.monospaced for line in lines) and len(lines) > 1
     text = _code(lines) if code else _joined(lines, vocabulary)

@@ -17,7 +17,8 @@ _SAME_PLACE_PT = 8.0
 _MIN_PAGES = 3
 _LARGE = 1.12
 _FIGURES = re.compile(r"\d+|\b[ivxlc]+\b")
-_PAGE_NUMBER = re.compile(r"[-\u2013\u2014\s]*(?:\d{1,4}|[ivxlc]{1,7})[-\u2013\u2014\s]*", re.IGNORECASE)
+_DASHES = r"[-\u2013\u2014\s]*"
+_PAGE_NUMBER = re.compile(rf"{_DASHES}(?:\d{{1,4}}|[ivxlc]{{1,7}}){_DASHES}", re.IGNORECASE)
 
 
 def furniture_of(pages: Sequence[PageText]) -> dict[int, dict[Line, str]]:

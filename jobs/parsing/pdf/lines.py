@@ -165,7 +165,9 @@ def _turn(frame: Frame, width: float, height: float, degrees: int) -> Frame:
     if degrees == 90:  # noqa: PLR2004 - quarter turns
         return Frame(left=height - bottom, top=left, right=height - top, bottom=right)
     if degrees == 180:  # noqa: PLR2004 - quarter turns
-        return Frame(left=width - right, top=height - bottom, right=width - left, bottom=height - top)
+        return Frame(
+            left=width - right, top=height - bottom, right=width - left, bottom=height - top
+        )
     if degrees == 270:  # noqa: PLR2004 - quarter turns
         return Frame(left=top, top=width - right, right=bottom, bottom=width - left)
     return frame

@@ -8,6 +8,7 @@ columns hold running text, and a table, read row by row, if they hold short cell
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -146,7 +147,7 @@ def _gutters(rows: list[list[Line]]) -> list[float]:
 def _split(rows: list[list[Line]], gutters: list[float]) -> list[list[list[Line]]]:
     edges = [float("-inf"), *gutters, float("inf")]
     columns = []
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in itertools.pairwise(edges):
         column = [[p for p in row if left < p.frame.left < right] for row in rows]
         columns.append([row for row in column if row])
     return columns
@@ -176,7 +177,7 @@ def _table_rows(
     return tuple(
         tuple(
             tuple(p for p in row if left < p.frame.left < right)
-            for left, right in zip(edges, edges[1:], strict=False)
+            for left, right in itertools.pairwise(edges)
         )
         for row in rows
     )

@@ -23,8 +23,9 @@ def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: 
         filters = b"/Filter /FlateDecode" if i in broken else b""
         content = b"\n".join(map(_show, texts))
         objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Rotate %d /Contents %d 0 R"
-            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R >> >> >>" % (rotate, 7 + 2 * i)
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Rotate %d"
+            b" /Contents %d 0 R /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R >> >> >>"
+            % (rotate, 7 + 2 * i)
         )
         objects.append(
             b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), filters, content)
@@ -33,7 +34,12 @@ def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: 
 
 
 def paragraph(
-    lines: Sequence[str], *, left: float = 60, top: float = 760, font: str = REGULAR, size: float = 10
+    lines: Sequence[str],
+    *,
+    left: float = 60,
+    top: float = 760,
+    font: str = REGULAR,
+    size: float = 10,
 ) -> list[Text]:
     """Return lines one below the other."""
     return [(left, top - 12 * i, font, size, line) for i, line in enumerate(lines)]

@@ -17,6 +17,7 @@ MAIN_TYPES = {
 
 
 def zipped(members: dict[str, str]) -> bytes:
+    """Return a zip archive."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, content in members.items():
@@ -25,6 +26,7 @@ def zipped(members: dict[str, str]) -> bytes:
 
 
 def office(kind: str) -> bytes:
+    """Return an Office package that names its main part."""
     override = f'<Override PartName="/main.xml" ContentType="{MAIN_TYPES[kind]}"/>'
     return zipped({"[Content_Types].xml": f"<Types>{override}</Types>", "main.xml": "<x/>"})
 
@@ -37,7 +39,10 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "a DOCX": ("docx", office("docx")),
     "an XLSX": ("xlsx", office("xlsx")),
     "a PPTX": ("pptx", office("pptx")),
-    "a truncated DOCX": ("docx", zipped({"[Content_Types].xml": "", "word/document.xml": "<x/>"})[:120]),
+    "a truncated DOCX": (
+        "docx",
+        zipped({"[Content_Types].xml": "", "word/document.xml": "<x/>"})[:120],
+    ),
     "an EPUB": ("epub", zipped({"mimetype": "application/epub+zip"})),
     "an ODT": ("odt", zipped({"mimetype": "application/vnd.oasis.opendocument.text"})),
     "an ODS": ("ods", zipped({"mimetype": "application/vnd.oasis.opendocument.spreadsheet"})),
@@ -54,10 +59,16 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
         "md",
         b'<p align="center"><img src="x.png"></p>\n\n# Head\n\nSee [here](http://x).\n\n## Two\n',
     ),
-    "JATS": ("xml_jats", b'<?xml version="1.0"?>\n<article><front><journal-meta/></front></article>'),
+    "JATS": (
+        "xml_jats",
+        b'<?xml version="1.0"?>\n<article><front><journal-meta/></front></article>',
+    ),
     "XML": ("xml", b'<?xml version="1.0"?>\n<project><name>x</name></project>'),
     "mail": ("eml", b"From: a@b.c\nTo: d@e.f\nSubject: x\n\nBody\n"),
-    "a mailbox line before mail": ("eml", b"From a@b.c Mon Nov 30\nReceived: x\nSubject: y\n\nBody\n"),
+    "a mailbox line before mail": (
+        "eml",
+        b"From a@b.c Mon Nov 30\nReceived: x\nSubject: y\n\nBody\n",
+    ),
     "prose with a colon": ("txt", b"Subject: the harbour\nIt lies in the north.\n"),
     "TeX": ("tex", b"% a comment\n\\documentclass{article}\n\\begin{document}x\\end{document}"),
     "Markdown": ("md", b"# Head\n\nText with **bold** words.\n"),
@@ -68,7 +79,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "AsciiDoc": ("adoc", b"= Title\n:toc:\n\n== Section\n\nText `code`.\n"),
     "an AsciiDoc table": ("adoc", b"Text.\n\n|===\n|a |b\n|===\n"),
     "CSV": ("csv", b"a,b,c\n1,2,3\n4,5,6\n"),
-    "CSV with semicolons": ("csv", "Vare;Pris\n\"Rødgrød; stor\";1,50\nÆble;2,00\n".encode("cp1252")),
+    "CSV with semicolons": ("csv", 'Vare;Pris\n"Rødgrød; stor";1,50\nÆble;2,00\n'.encode("cp1252")),
     "CSV with line ends in cells": ("csv", b'id,note\n1,"two\nlines"\n2,"x"\n'),
     "TSV": ("csv", b"a\tb\n1\t2\n3\t4\n"),
     "CSV in UTF-16": ("csv", "a;b\n1;2\n3;4\n".encode("utf-16")),
@@ -98,14 +109,22 @@ def test_tells_the_format_by_content(tmp_path: Path, sample: str) -> None:
 def test_takes_bounded_time_on_hostile_text(tmp_path: Path) -> None:
     """Long lines, many markers and many brackets are told without backtracking for long."""
     path = tmp_path / "a"
-    for content in (b"[" * 300_000, b"- " * 150_000, b"**a" * 90_000, b'"' * 250_001, b"<!--" * 70_000):
+    for content in (
+        b"[" * 300_000,
+        b"- " * 150_000,
+        b"**a" * 90_000,
+        b'"' * 250_001,
+        b"<!--" * 70_000,
+    ):
         path.write_bytes(content)
         assert detect_format(path, "a") in {"txt", "md", "csv", "html", "xml"}
 
 
 @requires_corpus
 @pytest.mark.corpus
-@pytest.mark.parametrize("folder", ["adoc", "csv", "docx", "eml", "html", "md", "pdf", "pptx", "xlsx"])
+@pytest.mark.parametrize(
+    "folder", ["adoc", "csv", "docx", "eml", "html", "md", "pdf", "pptx", "xlsx"]
+)
 def test_agrees_with_ordinary_files(folder: str) -> None:
     """Of the ordinary files of a kind, nearly all are told to be of that kind."""
     files = [file for file in bulk_files() if file.format == folder]

@@ -12,9 +12,7 @@ from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import guards
 from tests.jobs.parsing.pdfs import pdf
 
-LAUGHS = (
-    '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "lol"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
-)
+LAUGHS = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "lol"><!ENTITY c "&b;&b;&b;">]><a>&c;</a>'
 EXTERNAL = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><a>&b;</a>'
 PLAIN_ENTITY = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "word">]><a>&b;</a>'
 UNPARSED = (
@@ -24,6 +22,7 @@ UNPARSED = (
 
 
 def kind(path: Path, file_format: str, **limits: int) -> str | None:
+    """Return the error kind by which a file is refused, or None."""
     try:
         guards.check(path, file_format, ParserConfig(), LimitsConfig.model_validate(limits))
     except DocumentError as error:
@@ -32,6 +31,7 @@ def kind(path: Path, file_format: str, **limits: int) -> str | None:
 
 
 def archive(path: Path, members: dict[str, bytes]) -> Path:
+    """Write a compressed zip archive."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content in members.items():
             target.writestr(name, content)

@@ -52,6 +52,7 @@ def make(importable: None) -> Iterator[Callable[..., ChildParser]]:
 
 
 def parse(parser: ChildParser, folder: Path, text: str, name: str = "a.txt") -> ParseOutcome:
+    """Parse a file with this text."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return parser.parse(path, name=name)
@@ -66,6 +67,7 @@ def child_pid(parser: ChildParser, folder: Path) -> tuple[int, int]:
 
 
 def wait_until_gone(*pids: int, seconds: float = 20.0) -> bool:
+    """Tell whether processes end within some time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if not any(
@@ -112,9 +114,7 @@ def test_costs_only_itself(
 
 
 @pytest.mark.parametrize("deed", ["hang", "ignore-sigterm", "spin"])
-def test_ends_at_the_deadline(
-    make: Callable[..., ChildParser], tmp_path: Path, deed: str
-) -> None:
+def test_ends_at_the_deadline(make: Callable[..., ChildParser], tmp_path: Path, deed: str) -> None:
     """A child that hangs, ignores SIGTERM or spins is killed at its wall time limit."""
     parser = make(document_seconds=1.0)
     outcome = parse(parser, tmp_path, deed)
@@ -140,9 +140,7 @@ def test_keeps_a_warm_child(make: Callable[..., ChildParser], tmp_path: Path) ->
     assert wait_until_gone(first)
 
 
-def test_survives_the_loss_of_its_zygote(
-    make: Callable[..., ChildParser], tmp_path: Path
-) -> None:
+def test_survives_the_loss_of_its_zygote(make: Callable[..., ChildParser], tmp_path: Path) -> None:
     """With the zygote killed from outside, the next document is read all the same."""
     parser = make()
     child, zygote = child_pid(parser, tmp_path)

@@ -15,12 +15,14 @@ RIGHT = [f"right line {i} goes on about the river and" for i in range(12)]
 
 
 def read(folder: Path, content: bytes) -> Document:
+    """Return the document of a PDF."""
     path = folder / "document"
     path.write_bytes(content)
     return convert_pdf(path, name="x", settings=ParserConfig()).document
 
 
 def texts(document: Document, kind: str) -> list[str]:
+    """Return the texts of all blocks of a kind."""
     return [document.text[b.start : b.end] for b in document.blocks if b.kind == kind]
 
 
@@ -42,8 +44,10 @@ def test_joins_lines_and_broken_words(tmp_path: Path) -> None:
     ]
     document = read(tmp_path, pdf([paragraph(lines)]))
     assert texts(document, "paragraph") == [
-        "The government has well-known plans for every harbour and the harbour pays for them"
-        " with a well-known and self-made loan."
+        (
+            "The government has well-known plans for every harbour and the harbour pays for them"
+            " with a well-known and self-made loan."
+        )
     ]
 
 
@@ -88,10 +92,11 @@ def test_puts_furniture_aside(tmp_path: Path) -> None:
     """Running heads and page numbers are furniture, and no sentence is cut by them."""
     pages = []
     for i in range(4):
-        words = [f"Page {i} has a line of its own that goes on to the next line" for _ in range(5)]
+        words = [f"Page {i} has a line of its own that goes on to the next one"] * 5
         head: Text = (60, 815, "F1", 9, "Report of the harbour master")
         foot: Text = (290, 30, "F1", 9, f"Page {i + 1} of 4")
-        pages.append([head, *paragraph([*words[:-1], "and here a sentence runs over to the"]), foot])
+        last = "and here a sentence runs over to the"
+        pages.append([head, *paragraph([*words[:-1], last]), foot])
     document = read(tmp_path, pdf(pages))
     assert "harbour master" not in document.text
     assert "of 4" not in document.text

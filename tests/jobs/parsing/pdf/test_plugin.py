@@ -12,7 +12,7 @@ from tests.jobs.parsing.pdfs import BOLD, paragraph, pdf
 
 
 def test_works_in_doclings_own_pipeline(tmp_path: Path) -> None:
-    """docling finds the plugin by its entry point and uses its regions, without weights."""
+    """Docling finds the plugin by its entry point and uses its regions, without weights."""
     path = tmp_path / "a.pdf"
     lines = ["Plain words fill the line of the page", "and another line of it."]
     path.write_bytes(pdf([[(60, 790, BOLD, 16, "Heading"), *paragraph(lines)]]))

@@ -1405,7 +1405,12 @@ def _check_prefix(document: _Document, chunk: _Chunk) -> None:
     kept = [name in prefix for name in names]
     inner = names[kept.index(True) :] if any(kept) else []
     shown = prefix + " ".join(chunk.row["text"].split())
-    gone = [name for name in inner if name not in shown]
+    cut = {
+        " ".join(document.text[block.start : block.end].split())
+        for block in chunk.blocks
+        if block.kind in _HEADINGS
+    }
+    gone = [name for name in inner if name not in shown and name not in cut]
     told = f"the prefix leaves out {gone} but keeps a heading further out"
     document.at.require("chunks.prefix", not gone, told, chunk.start)
 
@@ -2150,9 +2155,11 @@ def _rows_pyarrow(folder: Path) -> int:
 def _rows_duckdb(folder: Path) -> int:
     duckdb: Any = importlib.import_module("duckdb")
     with duckdb.connect() as connection:
-        files = connection.read_parquet(f"{_escaped(folder)}/**/*.parquet", hive_partitioning=True)
-        files.limit(3).fetchall()
-        return int(files.aggregate("count(doc_id)").fetchall()[0][0])
+        pattern = f"{_escaped(folder)}/**/*.parquet"
+        files = "FROM read_parquet(?, hive_partitioning = true)"
+        connection.execute(f"SELECT * {files} LIMIT 3", [pattern]).fetchall()
+        counted = connection.execute(f"SELECT count(doc_id) {files}", [pattern]).fetchall()
+        return int(counted[0][0])
 
 
 def _rows_polars(folder: Path) -> int:

@@ -26,7 +26,10 @@ ensure_venv() {
     "$python" -m venv .venv ||
       fail "cannot make .venv; on Debian: apt-get install python3-venv"
   fi
-  if [ "$(cat ".venv/installed$extra" 2>/dev/null)" != "$stamp" ]; then
+  # An install with an extra holds the plain one too.
+  if ! grep -qxs "$stamp" ".venv/installed$extra" && {
+    [ -n "$extra" ] || ! cat .venv/installed* 2>/dev/null | grep -qx "$stamp"
+  }; then
     say "Installing chunkmill$extra into .venv (torch included: several GB, some minutes) ..."
     .venv/bin/python -m pip install -qq --disable-pip-version-check -e ".$extra" ||
       fail "pip could not install the project; its message stands above"

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
-import pyarrow.dataset as pads
 import pytest
 
 from tests.corpus import normalise
+from tests.job_runs import chunkmill, rows
 from tests.sample_files import SAMPLES, samples
 
 pytestmark = [pytest.mark.ray]
-
-CHECKOUT = Path(__file__).resolve().parents[1]
-
-
-def _chunkmill(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the program as `ray job submit` does."""
-    return subprocess.run(
-        [sys.executable, "-m", "jobs", *map(str, arguments)],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=540,
-        check=False,
-    )
-
-
-def _rows(dataset: Path, table: str) -> list[dict[str, Any]]:
-    return pads.dataset(dataset / table, format="parquet").to_table().to_pylist()
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Chunk all samples once; the damaged one is within the budget."""
     folder = tmp_path_factory.mktemp("main") / "out"
-    done = _chunkmill("run", SAMPLES, folder, "--max-failed", "1")
+    done = chunkmill("run", SAMPLES, folder, "--max-failed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -48,14 +27,14 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_sample_has_its_row(dataset: Path) -> None:
     """One row a sample, with the status and kind that the table of samples states."""
     found = {
-        row["source_key"]: (row["status"], row["error_kind"]) for row in _rows(dataset, "documents")
+        row["source_key"]: (row["status"], row["error_kind"]) for row in rows(dataset, "documents")
     }
     assert found == {s.key: (s.status, s.error_kind) for s in samples()}
 
 
 def test_the_text_of_every_sample_is_there(dataset: Path) -> None:
     """The phrase stands in the document's text and, sentence by sentence, in its chunks."""
-    texts = {row["source_key"]: row["text"] or "" for row in _rows(dataset, "documents")}
+    texts = {row["source_key"]: row["text"] or "" for row in rows(dataset, "documents")}
     wanted = [sample for sample in samples() if sample.phrase]
     missing = [s.key for s in wanted if normalise(s.phrase) not in normalise(texts[s.key])]
     assert missing == []
@@ -63,8 +42,8 @@ def test_the_text_of_every_sample_is_there(dataset: Path) -> None:
 
 def test_chunks_are_slices_with_vectors(dataset: Path) -> None:
     """Each chunk is cut from its document's text, is within the cap and has a unit vector."""
-    texts = {row["doc_id"]: row["text"] for row in _rows(dataset, "documents")}
-    chunks = _rows(dataset, "chunks")
+    texts = {row["doc_id"]: row["text"] for row in rows(dataset, "documents")}
+    chunks = rows(dataset, "chunks")
     assert len(chunks) > len(texts)
     for chunk in chunks:
         assert texts[chunk["doc_id"]][chunk["start_char"] : chunk["end_char"]] == chunk["text"]
@@ -75,7 +54,7 @@ def test_chunks_are_slices_with_vectors(dataset: Path) -> None:
 
 def test_the_verifier_finds_nothing(dataset: Path) -> None:
     """Every law holds on what was written, and the sources' words are in it."""
-    done = _chunkmill("verify", dataset, SAMPLES)
+    done = chunkmill("verify", dataset, SAMPLES)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -83,7 +62,7 @@ def test_running_again_does_nothing(dataset: Path) -> None:
     """The same command leaves every published file as it is and adds no change row."""
     tables = [p for p in dataset.rglob("*.parquet") if "_chunkmill" not in p.parts]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in tables}
-    done = _chunkmill("run", SAMPLES, dataset, "--max-failed", "1")
+    done = chunkmill("run", SAMPLES, dataset, "--max-failed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     after = [p for p in dataset.rglob("*.parquet") if "_chunkmill" not in p.parts]
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in after} == before
@@ -91,7 +70,7 @@ def test_running_again_does_nothing(dataset: Path) -> None:
 
 def test_status_is_for_machines_too(dataset: Path) -> None:
     """`status --json` prints one JSON object."""
-    done = _chunkmill("status", dataset, "--json")
+    done = chunkmill("status", dataset, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     assert isinstance(json.loads(done.stdout), dict)
 
@@ -101,9 +80,9 @@ def test_too_many_failures_have_their_exit_code(tmp_path: Path) -> None:
     for name in ("crane-manual.docx", "empty.md"):
         (tmp_path / "in").mkdir(exist_ok=True)
         shutil.copy(SAMPLES / "damaged" / name, tmp_path / "in" / name)
-    done = _chunkmill("run", tmp_path / "in", tmp_path / "out", "--max-failed", "0")
+    done = chunkmill("run", tmp_path / "in", tmp_path / "out", "--max-failed", "0")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert len(_rows(tmp_path / "out", "documents")) == 2
+    assert len(rows(tmp_path / "out", "documents")) == 2
 
 
 @pytest.mark.parametrize(
@@ -121,7 +100,7 @@ def test_too_many_failures_have_their_exit_code(tmp_path: Path) -> None:
 def test_wrong_usage_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str]) -> None:
     """A wrong command ends in exit code 2 with a short message, and writes nothing."""
     out = tmp_path / "out"
-    done = _chunkmill(*(str(out) if part == "OUT" else part for part in arguments))
+    done = chunkmill(*(str(out) if part == "OUT" else part for part in arguments))
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert not out.exists()

@@ -33,7 +33,7 @@ def test_every_sample_has_its_row(dataset: Path) -> None:
 
 
 def test_the_text_of_every_sample_is_there(dataset: Path) -> None:
-    """The phrase stands in the document's text and, sentence by sentence, in its chunks."""
+    """The phrase of each sample stands in its document's text."""
     texts = {row["source_key"]: row["text"] or "" for row in rows(dataset, "documents")}
     wanted = [sample for sample in samples() if sample.phrase]
     missing = [s.key for s in wanted if normalise(s.phrase) not in normalise(texts[s.key])]

@@ -73,7 +73,9 @@ def documents_table(
     rows = [_document_row(result) for result in results]
     constants = {"stale": False, "fingerprint": fingerprint, "run_id": run_id}
     columns: dict[str, Any] = {
-        "blocks": blocks_array([r.document.blocks if r.document else None for r in results])
+        "blocks": blocks_array(
+            [r.document.blocks if r.document and r.chunks else None for r in results]
+        )
     }
     for name in schemas.DOCUMENTS.names:
         if name not in columns:
@@ -128,16 +130,18 @@ def _text_facts(result: DocumentResult, document: Document) -> dict[str, Any]:
     warnings = [_safe(warning) for warning in result.parsed.outcome.warnings]
     if not document.text.strip() and "no_text" not in warnings:
         warnings.append("no_text")
+    # These describe the published chunks: where there are none, there is nothing to describe.
+    published = bool(result.chunks)
     return {
-        "doc_version": result.parsed.doc_version,
+        "doc_version": result.parsed.doc_version if published else None,
+        "text": document.text if published else None,
         "warnings": warnings,
         "title": document.title,
         "language": document.language,
-        "n_pages": document.n_pages,
-        "n_chars": len(document.text),
+        "n_pages": document.n_pages or None,
+        "n_chars": len(document.text) if published else 0,
         "n_tokens": len(result.tokens.ids) if result.tokens else 0,
         "n_chunks": len(result.chunks),
-        "text": document.text,
         "furniture": list(document.furniture),
     }
 

@@ -227,7 +227,7 @@ def test_documents_say_what_happened_to_them() -> None:
     assert row["short"]["n_chunks"] == len(rows_of(tables, "chunks", "short")) > 0
     assert row["short"]["attempts"] == 1
     assert row["short"]["run_id"] == "00000001-20250101T000000Z"
-    assert (row["empty"]["status"], row["empty"]["text"]) == ("ok", "")
+    assert (row["empty"]["status"], row["empty"]["text"]) == ("ok", None)
     assert (row["empty"]["warnings"], row["empty"]["n_chunks"]) == (["no_text"], 0)
     assert (row["failed"]["error_stage"], row["failed"]["error_kind"]) == ("parse", "timeout")
     assert row["failed"]["error_message"] == "too slow: ?"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from chunking.atoms import SECTION, Atoms
 from chunking.fitting import Draft, estimate, new_draft, text_span
-from chunking.layout import Layout
+from chunking.layout import Layout, is_heading
 from chunking.prefixes import Prefixes
 
 __all__ = ["merge_small"]
@@ -52,11 +52,19 @@ class _Merger:
         free = 0
         minimum = self.layout.settings.min_tokens
         for i, size in enumerate(self.sizes):
-            left = self._choice(i) if size < minimum else None
+            small = size < minimum or self._only_headings(self.drafts[i])
+            left = self._choice(i) if small else None
             if left is not None and left >= free:
                 pairs.append(left)
                 free = left + 2
         return pairs
+
+    def _only_headings(self, draft: Draft) -> bool:
+        """Return whether a chunk has no body: the headings that end a document, at the most."""
+        blocks, at = self.layout.document.blocks, self.atoms.blocks
+        return all(
+            is_heading(blocks[at[atom]]) for atom in range(draft.end - 1, draft.start - 1, -1)
+        )
 
     def _choice(self, i: int) -> int | None:
         """Return the left member of the best pair that chunk i may still join."""

@@ -137,8 +137,6 @@ def rename_all(source: Path, target: Path) -> None:
 
 def cases(base_seconds: float, moments: int, seed: int, points: Sequence[str]) -> Iterator[Case]:
     """Yield every case."""
-    for point in points:
-        yield Case(name=f"fail-{point}", fail_point=point)
     chance = random.Random(seed)  # noqa: S311 - a schedule, not a secret
     for number in range(moments):
         yield Case(name=f"kill-{number}", kill_after=chance.uniform(3, base_seconds))
@@ -149,6 +147,8 @@ def cases(base_seconds: float, moments: int, seed: int, points: Sequence[str]) -
         yield Case(name=f"workers-{workers}", settings=chosen)
     yield Case(name="shuffled", settings=("resources.shuffle_seed=7",))
     yield Case(name="renamed", source="renamed", changes_source=True)
+    for point in points:
+        yield Case(name=f"fail-{point}", fail_point=point)
 
 
 def main() -> int:

@@ -196,12 +196,12 @@ def _check_pdf(path: Path, limits: LimitsConfig) -> None:
         if error.err_code in {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}:
             msg = "a PDF that is locked with a password"
             raise _refused(msg, "encrypted") from error
+        if error.err_code == pdfium.FPDF_ERR_SUCCESS:
+            msg = "a PDF without pages"  # opened, but there is nothing in it
+            raise _refused(msg, "empty") from error
         # What PDFium cannot open, another reader may: left to the engine to say.
         return
     with contextlib.closing(document):
-        if not len(document):
-            msg = "a PDF without pages"
-            raise _refused(msg, "empty")
         check_pages(len(document), limits)
 
 

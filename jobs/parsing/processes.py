@@ -93,7 +93,7 @@ class Zygote:
         convert: str,
         preload: str | None,
     ) -> None:
-        self._setup = {
+        self._setup: dict[str, object] = {
             "config": config.model_dump(mode="json"),
             "limits": limits.model_dump(mode="json"),
             "convert": convert,

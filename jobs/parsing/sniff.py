@@ -64,9 +64,9 @@ def decode(data: bytes) -> str | None:
         if data.startswith(bom):
             return data.decode(encoding, errors="ignore")
     sample = data[:_SAMPLE_BYTES]
-    encoding = _utf16_without_bom(sample)
-    if encoding is not None:
-        return data.decode(encoding, errors="ignore")
+    unmarked = _utf16_without_bom(sample)
+    if unmarked is not None:
+        return data.decode(unmarked, errors="ignore")
     size = max(len(sample), 1)
     if len(_CONTROL.findall(sample)) / size > _MAX_CONTROL_SHARE:
         return None
@@ -89,9 +89,9 @@ def text_format(text: str, *, whole: bool) -> str:
     ):
         if matches:
             return file_format
-    file_format = markup.tagged_format(start)
-    if file_format is not None:
-        return file_format
+    tagged = markup.tagged_format(start)
+    if tagged is not None:
+        return tagged
     if _TEX.search(text) and "\\" in start[:2000]:
         return "tex"
     marked = markup.scores(text).best()

@@ -69,11 +69,12 @@ def _page_blocks(
 
 
 def _furniture_blocks(lines: list[Line], kind: BlockKind, page: PageText) -> list[Block]:
-    return [
-        _single(kind, list(line), page)
-        for region in read_in_order(lines)
-        for line in ([(each,) for each in region.lines] or [sum(row, ()) for row in region.rows])
-    ]
+    blocks = []
+    for region in read_in_order(lines):
+        rows = [[line] for line in region.lines]
+        rows += [[piece for cell in row for piece in cell] for row in region.rows]
+        blocks += [_single(kind, row, page) for row in rows]
+    return blocks
 
 
 def _single(kind: BlockKind, lines: list[Line], page: PageText) -> Block:
@@ -97,7 +98,7 @@ def _levels(blocks: Sequence[Block]) -> dict[int, int]:
         block.size: sum(size > block.size * _SIZE_STEP for size in sizes) + 1
         for block in headings.values()
     }
-    numbered = {}
+    numbered: dict[int, int] = {}
     for block in headings.values():
         match = _SECTION_NUMBER.match(block.text)
         if match:

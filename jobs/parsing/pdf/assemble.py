@@ -56,31 +56,32 @@ class _Assembly:
         return self._document
 
     def _add(self, index: int, block: Block, place: ProvenanceItem) -> DocItem:
+        # docling-core's decorators hide the types of these methods.
         document = self._document
+        item: DocItem
         if index == self._layout.title:
-            return document.add_title(block.text, prov=place)
-        if block.kind == "heading":
-            return document.add_heading(block.text, level=self._layout.levels[index], prov=place)
-        if block.kind == "list_item":
+            item = document.add_title(block.text, prov=place)
+        elif block.kind == "heading":
+            item = document.add_heading(block.text, level=self._layout.levels[index], prov=place)
+        elif block.kind == "list_item":
             self._list = self._list or document.add_list_group()
-            return document.add_list_item(
+            item = document.add_list_item(
                 block.text,
                 enumerated=any(map(str.isalnum, block.marker)),
                 marker=block.marker,
                 parent=self._list,
                 prov=place,
             )
-        if block.kind == "code":
-            return document.add_code(block.text, prov=place)
-        if block.kind == "table":
-            return document.add_table(_table_data(block), prov=place)
-        furniture = block.kind in {"header", "footer"}
-        return document.add_text(
-            _LABELS[block.kind],
-            block.text,
-            prov=place,
-            content_layer=ContentLayer.FURNITURE if furniture else ContentLayer.BODY,
-        )
+        elif block.kind == "code":
+            item = document.add_code(block.text, prov=place)
+        elif block.kind == "table":
+            item = document.add_table(_table_data(block), prov=place)
+        else:
+            furniture = block.kind in {"header", "footer"}
+            layer = ContentLayer.FURNITURE if furniture else ContentLayer.BODY
+            label = _LABELS[block.kind]
+            item = document.add_text(label, block.text, prov=place, content_layer=layer)
+        return item
 
     def _places(self, block: Block) -> list[ProvenanceItem]:
         places = []

@@ -123,13 +123,12 @@ def _read(path: Path) -> _Pages:
     if not pages.texts and not pages.failed:
         pages.texts = second.read_pages(path)
         return pages
-    doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_garbled(page)}
-    if doubtful:
-        for number, page in second.read_pages(path, sorted(doubtful)).items():
-            first = pages.texts.get(number)
-            if first is None or second.garbled_share(page) < second.garbled_share(first):
-                pages.texts[number] = page
-        pages.failed -= pages.texts.keys()
+    doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_doubtful(page)}
+    for number, again in second.read_pages(path, sorted(doubtful)).items() if doubtful else ():
+        first = pages.texts.get(number)
+        if first is None or second.is_better(again, first):
+            pages.texts[number] = again
+    pages.failed -= pages.texts.keys()
     return pages
 
 

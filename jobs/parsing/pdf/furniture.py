@@ -41,7 +41,14 @@ def furniture_of(pages: Sequence[PageText]) -> dict[int, dict[Line, str]]:
             others = {n for n, at, _ in places if abs(at - place) <= _SAME_PLACE_PT}
             if len(others) >= _needed(len(pages), line.text):
                 found[page_no][line] = zone
-    return found
+    return {page.page_no: _spared(page, found[page.page_no]) for page in pages}
+
+
+def _spared(page: PageText, furniture: dict[Line, str]) -> dict[Line, str]:
+    """Leave a page its words where all of them would go: they are what it says."""
+    if any(line not in furniture for line in page.lines):
+        return furniture
+    return {line: zone for line, zone in furniture.items() if _PAGE_NUMBER.fullmatch(line.text)}
 
 
 def _needed(n_pages: int, text: str) -> int:

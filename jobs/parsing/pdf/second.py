@@ -17,15 +17,22 @@ from docling.datamodel.document import InputDocument
 
 from jobs.parsing.pdf.lines import PageText, page_text
 
-__all__ = ["garbled_share", "is_garbled", "read_pages"]
+__all__ = ["is_better", "is_doubtful", "read_pages"]
 
 _GARBLED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
 _MAX_GARBLED_SHARE = 0.02
 
 
-def is_garbled(page: PageText) -> bool:
-    """Tell whether a page holds more than stray characters without a meaning."""
-    return garbled_share(page) > _MAX_GARBLED_SHARE
+def is_doubtful(page: PageText) -> bool:
+    """Tell whether a page has no text, or more than stray characters without a meaning."""
+    return not _text(page) or _garbled_share(page) > _MAX_GARBLED_SHARE
+
+
+def is_better(page: PageText, first: PageText) -> bool:
+    """Tell whether a second reading of a page makes more sense than the first."""
+    if not _text(first):
+        return bool(_text(page))
+    return bool(_text(page)) and _garbled_share(page) < _garbled_share(first)
 
 
 def read_pages(path: Path, wanted: Iterable[int] | None = None) -> dict[int, PageText]:
@@ -58,7 +65,10 @@ def _page(backend: PyPdfiumDocumentBackend, number: int) -> PageText | None:
     return text
 
 
-def garbled_share(page: PageText) -> float:
-    """Return the share of a page's characters that its fonts give no meaning."""
-    text = "".join(line.text for line in (*page.lines, *page.across))
+def _text(page: PageText) -> str:
+    return "".join(line.text for line in (*page.lines, *page.across))
+
+
+def _garbled_share(page: PageText) -> float:
+    text = _text(page)
     return len(_GARBLED.findall(text)) / max(len(text), 1)

@@ -145,11 +145,19 @@ def test_reads_a_rotated_page(tmp_path: Path) -> None:
 
 
 def test_keeps_the_pages_beside_a_bad_one(tmp_path: Path) -> None:
-    """A page that cannot be read costs itself only."""
-    pages = [paragraph([f"Words of page {i}."]) for i in range(3)]
+    """A page whose content is damaged costs itself only, if anything."""
+    pages = [paragraph([f"Words of page {word}."]) for word in ("one", "two", "three")]
     text = read(tmp_path, pdf(pages, broken=[1])).text
-    assert "Words of page 0." in text
-    assert "Words of page 2." in text
+    assert "Words of page one." in text
+    assert "Words of page three." in text
+
+
+def test_leaves_a_page_its_only_words(tmp_path: Path) -> None:
+    """Pages that hold one line each, alike but for a number, keep it in their text."""
+    pages = [paragraph([f"Slide {i}"], top=790) for i in range(4)]
+    text = read(tmp_path, pdf(pages)).text
+    assert "Slide 0" in text
+    assert "Slide 3" in text
 
 
 def test_tells_noise_and_blank_pages(tmp_path: Path) -> None:

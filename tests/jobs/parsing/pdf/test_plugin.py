@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from docling.datamodel.base_models import InputFormat
 from docling.datamodel.pipeline_options import ThreadedPdfPipelineOptions
 from docling.document_converter import DocumentConverter, PdfFormatOption
@@ -11,6 +12,7 @@ from jobs.parsing.pdf.plugin import ChunkmillLayoutOptions
 from tests.jobs.parsing.pdfs import BOLD, paragraph, pdf
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # docling reads its own old options
 def test_works_in_doclings_own_pipeline(tmp_path: Path) -> None:
     """Docling finds the plugin by its entry point and uses its regions, without weights."""
     path = tmp_path / "a.pdf"

@@ -7,7 +7,7 @@ ride in the schema metadata under the keys named here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -39,7 +39,7 @@ TABLES = ("changes", "boundaries", "chunks", "documents")
 VectorType = Literal["float32", "float16"]
 
 
-def _required(name: str, kind: pa.DataType) -> pa.Field:
+def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, kind, nullable=False)
 
 

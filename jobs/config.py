@@ -186,7 +186,7 @@ class LimitsConfig(_Section):
     max_failed: str = "5%"
     """Error budget: a number of failed documents, or a percentage."""
     max_deleted: str = "50%"
-    """Documents that one run may delete, as a number or percentage: a guard against broken listings."""
+    """Documents that one run may delete, a number or a percentage: guards against bad listings."""
     document_seconds: PositiveFloat = 120.0
     """Wall time to parse one document."""
     document_memory_mb: PositiveInt = 2048

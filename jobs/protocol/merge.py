@@ -228,9 +228,9 @@ def _changes(previous: BucketRows, rows: BucketRows, affected: pa.Array[Any]) ->
     changed = vector | _row_changed(before, after)
     upserts = {chunk: bool(v) for chunk, c, v in zip(common, changed, vector, strict=True) if c}
     upserts.update(dict.fromkeys(new_at.keys() - old_at.keys(), True))
-    entries = [
-        ("delete", old, old_at[chunk], False) for chunk in old_at.keys() - new_at.keys()
-    ] + [("upsert", new, new_at[chunk], flag) for chunk, flag in upserts.items()]
+    entries = [("delete", old, old_at[chunk], False) for chunk in old_at.keys() - new_at.keys()] + [
+        ("upsert", new, new_at[chunk], flag) for chunk, flag in upserts.items()
+    ]
     return _change_table(entries)
 
 
@@ -270,9 +270,7 @@ def _vector_changed(
     return changed
 
 
-def _vectors_differ(
-    before: pa.ChunkedArray[Any], after: pa.ChunkedArray[Any]
-) -> NDArray[np.bool_]:
+def _vectors_differ(before: pa.ChunkedArray[Any], after: pa.ChunkedArray[Any]) -> NDArray[np.bool_]:
     if before.equals(after):
         return np.zeros(len(before), dtype=bool)
     had, has = (_flags(v.is_valid for v in vectors) for vectors in (before, after))

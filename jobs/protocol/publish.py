@@ -176,9 +176,7 @@ class _Writer:
         self._facts = run.file_facts(bucket, version, self._attempt)
         self._n_files = 0
 
-    def write(
-        self, table: str, rows: pa.Table, value: str | None, *, label: str = ""
-    ) -> DataFile:
+    def write(self, table: str, rows: pa.Table, value: str | None, *, label: str = "") -> DataFile:
         """Write one file; partition values are numbered, as they need not fit a key."""
         name = f"{table}-{self._n_files:05d}" if value is not None else table
         self._n_files += 1

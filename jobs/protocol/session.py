@@ -280,9 +280,7 @@ class RunSession:
         self._leftovers = read_leftovers(self._store, self.resumed)
         data = list_data(self._store)
         versions = read_versions(self._store, data, self._workers)
-        self._versions = fence(
-            self._store, self.run_id, versions, self._leftovers, self._workers
-        )
+        self._versions = fence(self._store, self.run_id, versions, self._leftovers, self._workers)
         self.n_mended = mend_changes(self._store, self._versions, self.resumed)
         self._view.load()
         self.n_mended += self._view.mend(self._versions, data, self._lease.check)

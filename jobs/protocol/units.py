@@ -96,9 +96,7 @@ class UnitRows:
     boundaries: pa.Table
 
 
-def commit_unit(
-    store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTables
-) -> UnitMarker:
+def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTables) -> UnitMarker:
     """Write a unit's result and commit it; return the marker that counts.
 
     That is this attempt's, or that of an earlier attempt at the same unit, in which

@@ -113,9 +113,7 @@ class PlainView:
         copy of it. ``check`` is called before the first change of each bucket.
         Returns the number of files that were written or removed.
         """
-        listed = {
-            info.key: info for table in PLAIN_TABLES for info in self.store.list(f"{table}/")
-        }
+        listed = {info.key: info for table in PLAIN_TABLES for info in self.store.list(f"{table}/")}
         wanted = {
             key: file
             for version in versions.values()
@@ -224,4 +222,3 @@ class PlainView:
         elif key not in interim or name != interim[key].key:
             self.store.delete(key)
             fail_points.hit("roll.clear")
-

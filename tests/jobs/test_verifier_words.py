@@ -84,6 +84,8 @@ READERS: list[tuple[str, bytes, str]] = [
     ("xml_jats", JATS, "Of tides Short One H2O rises"),
     ("eml", EML, "Gr\u00fc\u00dfe Hello there"),
     ("html", HTML, "Lead One word next line a b"),
+    ("html", '<meta charset="koi8-r"><p>bl\u00e5b\u00e6r'.encode(), "bl\u00e5b\u00e6r"),
+    ("html", "<p>caf\u00e9".encode("latin-1"), "caf\u00e9"),
     ("md", MD, "One two code word em ph \u00e9t tag alt"),
     ("adoc", ADOC, "Title code shown also site"),
     ("vtt", VTT, "Hello bye"),
@@ -145,6 +147,13 @@ def test_recall(source: str, given: dict[str, Any], recall: float, missing: list
     found, lost = verifier._recall(words(source), given)
     assert found == pytest.approx(recall)
     assert lost == missing
+
+
+def test_letters_divided_otherwise() -> None:
+    """Letters that are all there are told from letters that are lost."""
+    wanted = words("s p a c e d and w i d e")
+    assert verifier._letter_recall(wanted, row("spaced and wide")) == 1.0
+    assert verifier._letter_recall(wanted, row("something else")) == 0.0
 
 
 @pytest.mark.parametrize(("share", "law"), [(0.8, "warning"), (0.4, "violation")])

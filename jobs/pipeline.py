@@ -27,7 +27,7 @@ from jobs.ports import ModelFacts, ObjectStore
 from jobs.progress import make_view
 from jobs.protocol.run import RunSettings
 from jobs.protocol.session import RunSession, preview_plan
-from jobs.records import SourceItem
+from jobs.records import SourceItem, version_tag
 from jobs.sources import Source, open_source
 from jobs.stages.fetch_parse import FetchParse
 from jobs.stages.unit import EmbedUnit, plan_table
@@ -107,10 +107,15 @@ def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:
     if first is None:
         msg = f"{source.url} holds no documents"
         raise SourceError(msg)
-    found = itertools.chain([first], items)
-    if name is None:
-        return found
-    return (replace(item, source_key=f"{name}/{item.source_key}") for item in found)
+    prefix = f"{name}/" if name else ""
+    return (
+        replace(
+            item,
+            source_key=prefix + item.source_key,
+            etag=version_tag(item.etag, item.metadata),
+        )
+        for item in itertools.chain([first], items)
+    )
 
 
 def _run_settings(request: RunRequest, source_url: str, facts: ModelFacts) -> RunSettings:

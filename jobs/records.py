@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from chunking import schemas
+from chunking import ids, schemas
 from chunking.model import Block, Document
 from jobs.blocks import BLOCK_WITH_BOXES, blocks_array, blocks_from
 from jobs.ports import ParseOutcome
 
-__all__ = ["PARSED", "ParsedDocument", "PlanRow", "SourceItem", "UnitTables"]
+__all__ = ["PARSED", "ParsedDocument", "PlanRow", "SourceItem", "UnitTables", "version_tag"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,18 @@ class SourceItem:
     location: str
     table_row: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+def version_tag(etag: str, metadata: Mapping[str, str]) -> str:
+    """Return the etag by which a document is recognised as unchanged, its metadata included.
+
+    Permissions that a manifest or table gives must reach the chunks when they change,
+    though the document itself did not.
+    """
+    if not metadata:
+        return etag
+    fields = (field for pair in sorted(metadata.items()) for field in pair)
+    return f"{etag};{ids.hash_fields(*fields)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

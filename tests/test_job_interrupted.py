@@ -132,3 +132,18 @@ def test_a_limit_is_a_part_and_the_rest_follows(
     rest = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
     assert rest.returncode == 0, rest.stderr
     assert same_rows(undisturbed, out) == ""
+
+
+def test_changed_permissions_reach_the_chunks(tmp_path: Path) -> None:
+    """A manifest's metadata is in every chunk; when it changes, the document is done again."""
+    folder = make_texts(tmp_path / "in", 2)
+    out = tmp_path / "out"
+    manifest = tmp_path / "manifest.csv"
+    for reader in ("crew", "pilots"):
+        lines = [f"{folder / 'note-000.md'},{reader}", f"{folder / 'note-001.md'},all"]
+        manifest.write_text("\n".join(["uri,readers", *lines]) + "\n")
+        done = chunkmill("run", manifest, out, *FAST, "--json")
+        assert done.returncode == 0, done.stderr
+        found = {dict(row["metadata"])["readers"] for row in rows(out, "chunks")}
+        assert found == {reader, "all"}
+    assert json.loads(done.stdout)["report"]["planned"] == 1

@@ -14,7 +14,7 @@ from jobs.config import Config
 from jobs.meter import Report, measure
 from jobs.parsing.pool import ChildParser
 from jobs.ports import ParseOutcome, Parser
-from jobs.records import ParsedDocument, PlanRow
+from jobs.records import ParsedDocument, PlanRow, version_tag
 from jobs.sources.base import Source
 
 __all__ = ["FetchParse"]
@@ -58,7 +58,7 @@ class FetchParse:
             plan=row,
             outcome=outcome,
             doc_version=fetched.doc_version,
-            etag=fetched.etag,
+            etag=version_tag(fetched.etag, row.metadata),
             size_bytes=fetched.size,
             error_stage="parse" if failed or outcome.error_kind else None,
         )

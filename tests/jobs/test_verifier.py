@@ -220,6 +220,12 @@ def other_vector(data: datasets.Data) -> None:
     doc.chunks[0]["embedding"] = doc.chunks[1]["embedding"]
 
 
+def no_window_hash(data: datasets.Data) -> None:
+    """Give all units of a document one thing that is no hash."""
+    for one in guide(data).units:
+        one["window_hash"] = "1"
+
+
 def no_unit_file(data: datasets.Data) -> None:
     """Name a sentence file that is not there."""
     data.docs["twins.txt"].units.clear()
@@ -592,7 +598,8 @@ CASES: list[tuple[str, Edit, set[str], str | None, Callable[[datasets.Data], int
         G,
         lambda _: 0,
     ),
-    ("window hash", unit(0, window_hash="1"), {"sentences.values"}, G, lambda _: 0),
+    ("window hash", no_window_hash, {"sentences.values"}, G, lambda _: 0),
+    ("several windows", unit(0, window_hash="0" * 32), {"chunks.values"}, G, start_of(0)),
     ("unknown op", feed(datasets.SECOND_RUN, 1, op="remove"), {"changes.rows"}, None, nowhere),
     ("changed twice", change_twice, {"changes.once"}, None, nowhere),
     ("not in the feed", forget_change, {"changes.replay"}, None, nowhere),

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import xml.parsers.expat
 import zipfile
 import zlib
 from pathlib import Path
 from typing import IO
 
-import pypdfium2
+import pypdfium2  # noqa: F401 - starts PDFium
 from pypdfium2 import raw as pdfium
 
 from chunking.errors import DocumentError, ErrorKind
@@ -190,19 +191,20 @@ def _content(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _check_pdf(path: Path, limits: LimitsConfig) -> None:
-    try:
-        document = pypdfium2.PdfDocument(path)
-    except pypdfium2.PdfiumError as error:
-        if error.err_code in {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}:
+    # PDFium's own functions: its Python wrapper takes a file without pages for an error, and
+    # reports the error that some earlier file has left behind.
+    document = pdfium.FPDF_LoadDocument(os.fsencode(path), None)
+    if not document:
+        if pdfium.FPDF_GetLastError() in {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}:
             msg = "a PDF that is locked with a password"
-            raise _refused(msg, "encrypted") from error
-        if error.err_code == pdfium.FPDF_ERR_SUCCESS:
-            msg = "a PDF without pages"  # opened, but there is nothing in it
-            raise _refused(msg, "empty") from error
-        # What PDFium cannot open, another reader may: left to the engine to say.
-        return
-    with contextlib.closing(document):
-        check_pages(len(document), limits)
+            raise _refused(msg, "encrypted")
+        return  # what PDFium cannot open, another reader may: left to the engine to say
+    n_pages = pdfium.FPDF_GetPageCount(document)
+    pdfium.FPDF_CloseDocument(document)
+    if not n_pages:
+        msg = "a PDF without pages"
+        raise _refused(msg, "empty")
+    check_pages(n_pages, limits)
 
 
 def _refused(message: str, kind: ErrorKind) -> DocumentError:

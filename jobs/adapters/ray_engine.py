@@ -381,9 +381,8 @@ def _silence_logs() -> None:
     del ray
     for name in ("ray", "ray.data"):
         for handler in logging.getLogger(name).handlers:
-            if isinstance(handler, logging.StreamHandler) and not isinstance(
-                handler, logging.FileHandler
-            ):
+            to_terminal = isinstance(handler, logging.StreamHandler)
+            if to_terminal and not isinstance(handler, logging.FileHandler):
                 handler.setLevel(logging.CRITICAL + 1)
 
 

@@ -27,7 +27,7 @@ _READERS = {
     "pptx": ("office", "read_pptx"),
     "xlsx": ("office", "read_xlsx"),
     **dict.fromkeys(("odt", "ods", "odp"), ("office", "read_odf")),
-    **dict.fromkeys(("adoc", "vtt"), ("marked", "read")),
+    **dict.fromkeys(("adoc", "tex", "vtt"), ("marked", "read")),
     "xml_jats": ("xml_text", "read"),
     "xml": ("xml_text", "read_generic"),
     "json_docling": ("xml_text", "read_json"),

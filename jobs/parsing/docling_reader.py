@@ -23,6 +23,7 @@ __all__ = ["read_with_docling"]
 
 _EXTENSIONS = {
     InputFormat.ASCIIDOC: "adoc",
+    InputFormat.LATEX: "tex",
     InputFormat.XML_JATS: "xml",
     InputFormat.XML_USPTO: "xml",
     InputFormat.JSON_DOCLING: "json",

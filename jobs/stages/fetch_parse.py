@@ -32,7 +32,7 @@ class FetchParse:
     ) -> None:
         self._source = source
         self._report = report
-        self._parser = parser or ChildParser(config.parser, config.limits)
+        self._parser = parser or _started(ChildParser(config.parser, config.limits))
         self._tmp_dir = config.resources.tmp_dir
 
     def __call__(self, unit: pa.Table) -> pa.Table:
@@ -62,6 +62,12 @@ class FetchParse:
             size_bytes=fetched.size,
             error_stage="parse" if failed or outcome.error_kind else None,
         )
+
+
+def _started(parser: ChildParser) -> ChildParser:
+    """Let the parser load its readers while the first document is fetched."""
+    parser.start()
+    return parser
 
 
 def _not_fetched(row: PlanRow, error: DocumentError) -> ParsedDocument:

@@ -1,4 +1,4 @@
-"""Text formats that docling reads once their bytes are UTF-8: AsciiDoc, WebVTT."""
+"""Text formats that docling reads once their bytes are UTF-8: AsciiDoc, LaTeX, WebVTT."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from jobs.parsing.text import clean, decode, decode_warnings
 
 __all__ = ["read"]
 
-_FORMATS = {"adoc": InputFormat.ASCIIDOC, "vtt": InputFormat.VTT}
+_FORMATS = {
+    "adoc": InputFormat.ASCIIDOC,
+    "tex": InputFormat.LATEX,  # from a stream: \\input and \\includegraphics reach no file
+    "vtt": InputFormat.VTT,
+}
 
 
 def read(source: Source) -> Converted:
-    """Read an AsciiDoc or WebVTT file."""
+    """Read an AsciiDoc, LaTeX or WebVTT file."""
     text = clean(decode(source.path.read_bytes()))
     builder = DocumentBuilder()
     builder.warnings += decode_warnings(text)

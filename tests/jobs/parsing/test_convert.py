@@ -188,3 +188,18 @@ def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="no reader for the format doc") as caught:
         convert(tmp_path / "a", format="doc", name="a", settings=ParserConfig())
     assert caught.value.kind == "unsupported_format"
+
+
+def test_latex(tmp_path: Path) -> None:
+    """Sections and lists come through; a file that the source names is not read."""
+    secret = tmp_path / "secret.tex"
+    secret.write_text("not for this document")
+    path = tmp_path / "a"
+    path.write_text(
+        "\\documentclass{article}\n\\begin{document}\n\\section{Mooring}\n"
+        f"Every ship takes a \\emph{{pilot}}.\n\\input{{{secret}}}\n"
+        "\\begin{itemize}\\item one \\item two\\end{itemize}\n\\end{document}\n"
+    )
+    document = read(path, "tex").document
+    assert texts(document) == ["Mooring", "Every ship takes a pilot.", "- one", "- two"]
+    assert "not for this" not in document.text

@@ -28,6 +28,7 @@ import importlib
 import importlib.util
 import io
 import json
+import logging
 import math
 import os
 import re
@@ -2194,6 +2195,9 @@ def _ray() -> Iterator[Callable[[Path], int]]:
         )
     progress = data.DataContext.get_current().enable_progress_bars
     data.DataContext.get_current().enable_progress_bars = False
+    talk = logging.getLogger("ray.data")
+    level = talk.level
+    talk.setLevel(logging.ERROR)
 
     def rows(folder: Path) -> int:
         opened = data.read_parquet(str(folder))
@@ -2204,6 +2208,7 @@ def _ray() -> Iterator[Callable[[Path], int]]:
         yield rows
     finally:
         data.DataContext.get_current().enable_progress_bars = progress
+        talk.setLevel(level)
         if own:
             ray.shutdown()
 

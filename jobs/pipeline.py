@@ -18,7 +18,8 @@ from typing import TypedDict
 
 from chunking.errors import SourceError
 from jobs.adapters.embedders import make_embedder
-from jobs.adapters.ray_engine import StageSpec, connect, plan_sizes
+from jobs.adapters.ray_connect import check_answers, connect
+from jobs.adapters.ray_engine import StageSpec, plan_sizes
 from jobs.adapters.stores import open_store, prove_writable
 from jobs.config import Config
 from jobs.drive import Driver, Interrupt
@@ -71,6 +72,7 @@ def run_job(request: RunRequest) -> int:
     """
     began = time.monotonic()
     config = request.config
+    check_answers(request.address)
     source = open_source(request.src, config, request.dst)
     items = _listed(source, request.source_name)
     store = open_store(request.dst, config.source)

@@ -11,20 +11,16 @@ actors that hold every CPU would never be scheduled on a small cluster.
 from __future__ import annotations
 
 import contextlib
-import logging
 import math
-import os
 import queue
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from chunking.errors import ChunkmillError, ConfigError, JobError
+from chunking.errors import ChunkmillError, JobError
 from jobs.config import ResourcesConfig
 from jobs.meter import Meter, Sample, Totals
 
@@ -35,23 +31,15 @@ __all__ = [
     "Sizes",
     "StageSpec",
     "TaskPool",
-    "connect",
     "plan_sizes",
 ]
 
-# Ray's C++ layer writes to stderr by itself; it reads these when it is imported.
-_QUIET = {
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
-    "RAY_USAGE_STATS_ENABLED": "0",
-}
 _NO_PROGRESS_SECONDS = -1
 """Ray gives up a job without progress after 1,800 s; a slow document is no reason to."""
 
 _COMMIT_MEMORY = 256 * 2**20
 _POLL_SECONDS = 0.5
+_METER_SECONDS = 30.0
 
 
 class Stage(Protocol):
@@ -144,18 +132,21 @@ class MeterClient:
 
     def failure(self) -> Exception | None:
         """Return why a stage failed, if one told."""
-        failure: Exception | None = self._ray.get(self.actor.failure.remote())
+        failure: Exception | None = None
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            failure = self._ray.get(self.actor.failure.remote(), timeout=_METER_SECONDS)
         return failure
 
     def totals(self, *, wait: bool = False) -> dict[str, Totals]:
         """Return the newest totals that are here; with ``wait``, those of this moment."""
-        if wait:
-            return dict(self._ray.get(self.actor.totals.remote()))
-        if self._asked is None:
-            self._asked = self.actor.totals.remote()
-        if self._ray.wait([self._asked], timeout=0)[0]:
-            self._last = self._ray.get(self._asked)
-            self._asked = None
+        # An actor that cannot be reached for a moment costs a figure, never the job.
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            if self._asked is None:
+                self._asked = self.actor.totals.remote()
+            patience = _METER_SECONDS if wait else 0
+            if self._ray.wait([self._asked], timeout=patience)[0]:
+                asked, self._asked = self._asked, None
+                self._last = self._ray.get(asked)
         return self._last
 
 
@@ -338,63 +329,3 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
             **({"num_gpus": spec.gpus} if spec.gpus else {}),
         )
     return dataset
-
-
-@contextlib.contextmanager
-def connect(address: str | None, cpus: int = 0, *, verbose: bool = False) -> Iterator[Cluster]:
-    """Join the Ray cluster at ``address``, or the one of this Ray job, or start a local one.
-
-    Raises:
-        ConfigError: no cluster answers at the address.
-    """
-    for name, value in _QUIET.items():
-        os.environ.setdefault(name, value)
-    level = logging.INFO if verbose else logging.ERROR
-    for name in ("ray", "ray.data", "ray._private"):
-        logging.getLogger(name).setLevel(level)
-    import ray  # noqa: PLC0415 - the environment above must be set first
-
-    where = address or os.environ.get("RAY_ADDRESS") or "local"
-    options: dict[str, Any] = {"log_to_driver": verbose, "logging_level": level}
-    if where == "local":
-        options |= {"include_dashboard": False, "num_cpus": cpus or None}
-    try:
-        with contextlib.nullcontext() if verbose else _silent_stderr():
-            ray.init(address=where, **options)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        msg = f"cannot reach a Ray cluster at {where!r}: {reason}"
-        raise ConfigError(msg) from error
-    if not verbose:
-        _silence_logs()
-    try:
-        yield Cluster(ray)
-    finally:
-        sys.stdout.flush()
-        ray.shutdown()
-
-
-def _silence_logs() -> None:
-    """Keep Ray's words off the terminal; its log files keep them, and failures are told by us."""
-    import ray.data  # noqa: PLC0415 - its logging is configured when it is imported
-
-    del ray
-    for name in ("ray", "ray.data"):
-        for handler in logging.getLogger(name).handlers:
-            to_terminal = isinstance(handler, logging.StreamHandler)
-            if to_terminal and not isinstance(handler, logging.FileHandler):
-                handler.setLevel(logging.CRITICAL + 1)
-
-
-@contextlib.contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Drop what Ray's C++ layer writes to file descriptor 2 while it starts."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with Path(os.devnull).open("wb") as nothing:
-        os.dup2(nothing.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)

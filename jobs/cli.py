@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from chunking.errors import ChunkmillError, UsageError
+from chunking.errors import ChunkmillError, JobError, UsageError
 from jobs.config import Config
 from jobs.config_load import load_config
 
@@ -180,6 +180,14 @@ def main() -> None:
     try:
         app()
     except ChunkmillError as error:
-        if "-v" in sys.argv or "--verbose" in sys.argv:
-            traceback.print_exc()
+        _explain()
         _fail(error)
+    except Exception as error:  # noqa: BLE001 - a defect, too, ends in one line and an exit code
+        _explain()
+        name = type(error).__name__
+        _fail(JobError(f"unexpected {name}: {error}; run with -v for the traceback"))
+
+
+def _explain() -> None:
+    if {"-v", "-vv", "--verbose"} & set(sys.argv):
+        traceback.print_exc()

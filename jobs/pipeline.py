@@ -11,8 +11,9 @@ spreads them over a cluster. This file only ties them together.
 from __future__ import annotations
 
 import itertools
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TypedDict
 
@@ -84,7 +85,9 @@ def run_job(request: RunRequest) -> int:
         return print_plan(plan, as_json=request.as_json)
     with (
         Interrupt() as interrupt,
-        RunSession.open(store, settings, take_over=request.take_over) as session,
+        RunSession.open(
+            store, settings, take_over=request.take_over, on_wait=_teller(request.verbosity)
+        ) as session,
     ):
         seed = config.resources.shuffle_seed
         plan = session.make_plan(items, shuffle_seed=seed, **_plan_options(request))
@@ -100,6 +103,16 @@ def run_job(request: RunRequest) -> int:
         seconds=time.monotonic() - began,
     )
     return print_ending(ending, as_json=request.as_json, verbosity=request.verbosity)
+
+
+def _teller(verbosity: int) -> Callable[[str], None]:
+    """Return what tells a person why nothing happens yet."""
+
+    def tell(message: str) -> None:
+        if verbosity >= 0:
+            sys.stderr.write(f"{message}\n")
+
+    return tell
 
 
 def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:

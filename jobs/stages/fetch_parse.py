@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,11 +36,16 @@ class FetchParse:
 
     def __call__(self, unit: pa.Table) -> pa.Table:
         """Return one :data:`jobs.records.PARSED` row per plan row, in order."""
-        began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="chunkmill-", dir=self._tmp_dir) as folder:
-            documents = [self._document(row, Path(folder)) for row in PlanRow.from_table(unit)]
-        self._report(measure("parse", time.monotonic() - began, _counts(documents)))
+            documents = [self._measured(row, Path(folder)) for row in PlanRow.from_table(unit)]
         return ParsedDocument.to_table(documents)
+
+    def _measured(self, row: PlanRow, folder: Path) -> ParsedDocument:
+        """Report every document by itself: a unit may take minutes."""
+        began = time.monotonic()
+        document = self._document(row, folder)
+        self._report(measure("parse", time.monotonic() - began, _counts(document)))
+        return document
 
     def _document(self, row: PlanRow, folder: Path) -> ParsedDocument:
         # One neutral name: nothing of the outcome may hang on what a file is called.
@@ -89,14 +93,11 @@ def _not_fetched(row: PlanRow, error: DocumentError) -> ParsedDocument:
     )
 
 
-def _counts(documents: Sequence[ParsedDocument]) -> dict[str, float]:
+def _counts(document: ParsedDocument) -> dict[str, float]:
+    text = document.outcome.document
     return {
-        "documents": len(documents),
-        "failed": sum(document.outcome.status == "failed" for document in documents),
-        "bytes": sum(document.size_bytes for document in documents),
-        "pages": sum(
-            document.outcome.document.n_pages or 0
-            for document in documents
-            if document.outcome.document
-        ),
+        "documents": 1,
+        "failed": document.outcome.status == "failed",
+        "bytes": document.size_bytes,
+        "pages": (text.n_pages or 0) if text else 0,
     }

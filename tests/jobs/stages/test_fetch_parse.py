@@ -1,0 +1,104 @@
+"""Fetch and parse, with a source and a parser made of dictionaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chunking.errors import DocumentError
+from chunking.model import Block, Document
+from jobs.config import Config
+from jobs.meter import Sample
+from jobs.ports import ParseOutcome
+from jobs.records import ParsedDocument, PlanRow, SourceItem, version_tag
+from jobs.sources.base import Fetched
+from jobs.stages.fetch_parse import FetchParse
+
+
+@dataclass
+class Shelf:
+    """A source that holds texts; None cannot be fetched."""
+
+    texts: dict[str, str | None]
+    url: str = "shelf"
+
+    def list(self) -> list[SourceItem]:
+        """Nothing here lists."""
+        return []
+
+    def fetch(self, location: str, table_row: int | None, path: Path) -> Fetched:
+        """Write the text."""
+        del table_row
+        text = self.texts[location]
+        if text is None:
+            message = "gone"
+            raise DocumentError(message, kind="network", stage="fetch", retryable=True)
+        path.write_text(text)
+        return Fetched(size=len(text), etag=f"etag-{location}", doc_version="0" * 64)
+
+
+@dataclass
+class Reader:
+    """A parser that takes the file as one paragraph, and remembers where it lay."""
+
+    paths: list[Path] = field(default_factory=list)
+
+    def parse(self, path: Path, *, name: str) -> ParseOutcome:
+        """Return the text of the file."""
+        del name
+        self.paths.append(path)
+        text = path.read_text()
+        block = Block(index=0, kind="paragraph", start=0, end=len(text))
+        document = Document(text=text, blocks=(block,))
+        return ParseOutcome(status="ok", format="txt", parser="reader", document=document)
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _run(
+    texts: dict[str, str | None], reader: Reader, samples: list[Sample]
+) -> list[ParsedDocument]:
+    stage = FetchParse(Shelf(texts), Config(), samples.append, parser=reader)
+    rows = [
+        PlanRow(
+            unit=0,
+            bucket=0,
+            doc_id=key,
+            source_key=key,
+            source_uri=f"shelf:{key}",
+            size_bytes=1,
+            location=key,
+            etag="listed",
+            metadata={"readers": "crew"} if key == "b" else {},
+        )
+        for key in texts
+    ]
+    return ParsedDocument.from_table(stage(PlanRow.to_table(rows)))
+
+
+def test_a_document_that_is_gone_costs_itself() -> None:
+    """The others are read; its row says why, at which stage, and that it may be tried again."""
+    samples: list[Sample] = []
+    documents = _run({"a": "one", "b": None, "c": "three"}, Reader(), samples)
+    assert [d.outcome.status for d in documents] == ["ok", "failed", "ok"]
+    lost = documents[1]
+    assert (lost.error_stage, lost.outcome.error_kind) == ("fetch", "network")
+    assert (lost.outcome.retryable, lost.doc_version, lost.etag) == (True, None, "listed")
+    assert sum(sample.counts["documents"] for sample in samples) == 3
+    assert sum(sample.counts["failed"] for sample in samples) == 1
+
+
+def test_names_do_not_reach_the_parser_and_files_do_not_stay() -> None:
+    """Every document lies under one neutral name while it is read, and is gone after."""
+    reader = Reader()
+    _run({"a.pdf": "one", "b.docx": "two"}, reader, [])
+    assert {path.name for path in reader.paths} == {"document"}
+    assert not any(path.exists() for path in reader.paths)
+
+
+def test_the_etag_speaks_of_the_metadata_too() -> None:
+    """What was read is recognised by its etag and the metadata that the source gave."""
+    documents = _run({"a": "one", "b": "two"}, Reader(), [])
+    assert documents[0].etag == "etag-a"
+    assert documents[1].etag == version_tag("etag-b", {"readers": "crew"}) != "etag-b"

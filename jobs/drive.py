@@ -136,7 +136,7 @@ class Driver:
         self._remote: MeterClient | None = None
         self._jobs: deque[BucketJob] = deque()
         self._committed = session.plan.n_documents - sum(
-            len(session.unit(number).documents) for number in session.units_to_do()
+            session.plan.size_of(number) for number in session.units_to_do()
         )
         self._buckets = len({*session.plan.buckets, *session.plan.deletions})
         self._published = 0

@@ -10,14 +10,12 @@ spreads them over a cluster. This file only ties them together.
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TypedDict
 
-from chunking.errors import SourceError
 from jobs.adapters.embedders import make_embedder
 from jobs.adapters.ray_connect import check_answers, connect
 from jobs.adapters.ray_engine import StageSpec, plan_sizes
@@ -116,12 +114,7 @@ def _teller(verbosity: int) -> Callable[[str], None]:
 
 
 def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:
-    """Return the listing, its first document looked at: an empty source ends here."""
-    items = source.list()
-    first = next(items, None)
-    if first is None:
-        msg = f"{source.url} holds no documents"
-        raise SourceError(msg)
+    """Return the listing as this dataset knows it; :func:`open_source` has refused an empty one."""
     prefix = f"{name}/" if name else ""
     return (
         replace(
@@ -129,7 +122,7 @@ def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:
             source_key=prefix + item.source_key,
             etag=version_tag(item.etag, item.metadata),
         )
-        for item in itertools.chain([first], items)
+        for item in source.list()
     )
 
 

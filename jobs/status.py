@@ -28,16 +28,15 @@ def show_status(dst: str, config: Config, *, as_json: bool) -> None:
     if state is None:
         msg = f"{store.url} holds no dataset"
         raise DestinationError(msg)
-    report = _last_report(store, state)
+    report = _last_report(store)
     if as_json:
         sys.stdout.write(json.dumps(_facts(store, state, report), ensure_ascii=False) + "\n")
     else:
         sys.stdout.write("\n".join(_lines(store, state, report)) + "\n")
 
 
-def _last_report(store: ObjectStore, state: DatasetState) -> dict[str, Any] | None:
+def _last_report(store: ObjectStore) -> dict[str, Any] | None:
     """Return the report of the newest run that wrote one."""
-    del state
     keys = [
         info.key for info in store.list(layout.RUNS_PREFIX) if info.key.endswith("/report.json")
     ]

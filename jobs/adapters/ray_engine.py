@@ -173,7 +173,7 @@ class Cluster:
 
     def stream(self, units: Sequence[pa.Table], stages: Sequence[StageSpec]) -> BlockStream:
         """Start the stages over the units; the results come as block references."""
-        return BlockStream(self._ray, self.meter, units, stages)
+        return BlockStream(self.meter, units, stages)
 
 
 class TaskPool:
@@ -221,12 +221,10 @@ class BlockStream:
 
     def __init__(
         self,
-        ray: Any,
         meter: MeterClient,
         units: Sequence[pa.Table],
         stages: Sequence[StageSpec],
     ) -> None:
-        self._ray = ray
         self._meter = meter
         self._queue: queue.Queue[Any] = queue.Queue(maxsize=8)
         self._stopped = threading.Event()

@@ -96,6 +96,10 @@ class Plan:
         """Documents that are removed."""
         return self.table.num_rows - self.n_documents
 
+    def size_of(self, number: int) -> int:
+        """Return how many documents a unit has, without reading its rows."""
+        return self.starts[number + 1] - self.starts[number]
+
     def unit(self, number: int) -> PlannedUnit:
         """Return one unit with its documents."""
         start, end = self.starts[number], self.starts[number + 1]

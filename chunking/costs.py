@@ -78,7 +78,7 @@ def read_signal(layout: Layout, values: NDArray[np.float64], *, thresholded: boo
     left, right = blocks[:-1], blocks[1:]
     open_ = ~(heading[left] | heading[right] | (closed[left] & (left == right)))
     settings = layout.settings
-    limit = threshold(values[open_], settings.threshold_type, settings.threshold)
+    limit = threshold(values[open_], settings.threshold_type, settings.threshold_amount)
     over[open_] = exceeds(values[open_], settings.threshold_type, limit)
     return Signal(values=values, over=over, limit=limit)
 

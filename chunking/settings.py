@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from chunking.errors import ConfigError
 
-__all__ = ["PRESETS", "ChunkingSettings"]
+__all__ = ["DEFAULT_THRESHOLDS", "PRESETS", "ChunkingSettings", "Strategy", "ThresholdType"]
 
 Strategy = Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"]
 ThresholdType = Literal["percentile", "absolute", "stddev", "interquartile", "gradient"]
+Separators = Literal["auto", "prose", "markdown", "html", "code"]
+
+DEFAULT_THRESHOLDS: dict[ThresholdType, float] = {
+    "percentile": 95.0,
+    "absolute": 0.5,
+    "stddev": 2.0,
+    "interquartile": 1.5,
+    "gradient": 95.0,
+}
+"""What ``threshold`` is for each type where it is not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +29,14 @@ class ChunkingSettings:
     """Strategy and sizes. Sizes are in tokens of the embedding model.
 
     ``max_tokens`` is the hard cap on the exact model input (prompt + prefix + text,
-    special tokens included). ``threshold`` is read as ``threshold_type`` says: a
-    percentile in [0, 100], a cosine distance, or a factor. ``buffer`` is the number
-    of neighbours on either side that are pooled into a sentence's vector before
-    distances are taken. ``prefix_headings`` puts the heading path in the prefix.
+    special tokens included). ``target_chars`` makes the target of ``fixed`` one of
+    characters instead of ``target_tokens``. ``separators`` is the hierarchy that
+    ``recursive`` cuts large blocks by; ``auto`` takes the one of the block's kind.
+    ``threshold`` is read as ``threshold_type`` says: a percentile in [0, 100] (of the
+    distances, or of their gradient), a cosine distance, or a factor; None is the type's
+    entry in :data:`DEFAULT_THRESHOLDS`. ``buffer`` is the number of neighbours on
+    either side that are pooled into a sentence's vector before distances are taken.
+    ``prefix_headings`` puts the heading path in the prefix.
     """
 
     boundaries: Strategy = "semantic"
@@ -29,10 +44,12 @@ class ChunkingSettings:
     max_tokens: int = 200
     min_tokens: int = 40
     target_tokens: int = 120
+    target_chars: int | None = None
+    separators: Separators = "auto"
     overlap: int = 0
     overlap_unit: Literal["tokens", "sentences"] = "tokens"
     threshold_type: ThresholdType = "percentile"
-    threshold: float = 95.0
+    threshold: float | None = None
     buffer: int = 0
     min_sentences: int = 1
     prefix_headings: bool = True
@@ -59,9 +76,34 @@ class ChunkingSettings:
                 f"{self.boundaries}; set it to 0"
             )
             raise ConfigError(msg)
-        if self.threshold_type == "percentile" and not 0 <= self.threshold <= 100:  # noqa: PLR2004
-            msg = f"chunking.threshold is {self.threshold}; a percentile lies in [0, 100]"
+        if self.target_chars is not None and self.boundaries != "fixed":
+            msg = (
+                f"chunking.target_chars applies to fixed boundaries, not to {self.boundaries}; "
+                "set target_tokens"
+            )
             raise ConfigError(msg)
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        least = {"target_chars": 1, "buffer": 0, "min_sentences": 1}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                msg = f"chunking.{name} is {value}; it must be at least {low}"
+                raise ConfigError(msg)
+        amount = self.threshold_amount
+        if not math.isfinite(amount):
+            msg = f"chunking.threshold is {amount}; it must be a finite number"
+            raise ConfigError(msg)
+        if self.threshold_type in ("percentile", "gradient") and not 0 <= amount <= 100:  # noqa: PLR2004
+            msg = f"chunking.threshold is {amount}; a percentile lies in [0, 100]"
+            raise ConfigError(msg)
+
+    @property
+    def threshold_amount(self) -> float:
+        """The threshold given, or the default of its type."""
+        default = DEFAULT_THRESHOLDS[self.threshold_type]
+        return default if self.threshold is None else self.threshold
 
 
 PRESETS: dict[str, dict[str, object]] = {

@@ -96,6 +96,10 @@ class ChunkingConfig(_Section):
     """Smaller chunks are merged with a neighbour; the preset's if not given."""
     target_tokens: int | None = None
     """Size aimed at where the strategy leaves a choice; the preset's if not given."""
+    target_chars: int | None = None
+    """Size aimed at in characters, for `fixed` only; `target_tokens` counts if not given."""
+    separators: Literal["auto", "prose", "markdown", "html", "code"] | None = None
+    """Hierarchy that `recursive` cuts large blocks by; `auto` (the block's kind) if not given."""
     overlap: int | None = None
     """Repeated tokens or sentences (`fixed` and `recursive` only); 0 if not given."""
     overlap_unit: Literal["tokens", "sentences"] | None = None
@@ -105,7 +109,8 @@ class ChunkingConfig(_Section):
     ) = None
     """How `threshold` is read; `percentile` if not given."""
     threshold: float | None = None
-    """Distance above which a semantic boundary falls; percentile 95 if not given."""
+    """Distance above which a semantic boundary falls; if not given: percentile 95, absolute 0.5,
+    stddev 2, interquartile 1.5, gradient 95."""
     buffer: int | None = None
     """Neighbouring sentences pooled on either side before distances are taken; 0 if not given."""
     min_sentences: int | None = None

@@ -36,6 +36,12 @@ def test_defaults_are_the_small_preset() -> None:
         ({"boundaries": "semantic", "overlap": 10}, "overlap"),
         ({"threshold": 101.0}, "threshold"),
         ({"threshold": float("nan")}, "threshold"),
+        ({"threshold_type": "gradient", "threshold": 101.0}, "threshold"),
+        ({"threshold_type": "stddev", "threshold": float("inf")}, "threshold"),
+        ({"boundaries": "recursive", "target_chars": 500}, "target_chars"),
+        ({"boundaries": "fixed", "target_chars": 0}, "target_chars"),
+        ({"buffer": -1}, "buffer"),
+        ({"min_sentences": 0}, "min_sentences"),
     ],
 )
 def test_what_cannot_work_is_refused(given: dict[str, Any], named: str) -> None:
@@ -44,7 +50,7 @@ def test_what_cannot_work_is_refused(given: dict[str, Any], named: str) -> None:
         ChunkingSettings(**given)
 
 
-@pytest.mark.parametrize("kind", ["stddev", "interquartile", "gradient"])
+@pytest.mark.parametrize("kind", ["stddev", "interquartile", "absolute"])
 def test_only_percentiles_are_bounded_by_a_hundred(kind: Any) -> None:
     """A threshold of another type is not read as a percentile."""
     assert ChunkingSettings(threshold_type=kind, threshold=101.0).threshold == 101.0

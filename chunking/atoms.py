@@ -15,16 +15,12 @@ import numpy as np
 
 from chunking.layout import Layout, is_heading, row_bounds
 from chunking.model import Block
-from chunking.sentences import split_sentences
 from chunking.splitting import cell_cuts, span_of, token_cuts
 
 __all__ = ["BLOCK", "INNER", "PIECE", "SECTION", "SENTENCE", "Atoms", "build_atoms", "refine"]
 
 SECTION, BLOCK, SENTENCE, PIECE, INNER = range(5)
 """Levels of a cut: before a heading, a block, a sentence (row, line), a unit, inside a unit."""
-
-_LONG_UNIT = 32
-"""A sentence cut into units of at most 64 tokens has one at least this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +73,7 @@ def _inner_cuts(layout: Layout, block: Block, first: int, last: int) -> list[tup
     if block.kind in ("table", "code"):
         cuts = _lines(layout, block)
     else:
-        cuts = _sentences(layout, block, first, last)
+        cuts = _sentences(layout, first, last)
     kept: list[tuple[int, int]] = []
     before = block.start
     for at, level in cuts:
@@ -87,13 +83,9 @@ def _inner_cuts(layout: Layout, block: Block, first: int, last: int) -> list[tup
     return kept
 
 
-def _sentences(layout: Layout, block: Block, first: int, last: int) -> list[tuple[int, int]]:
-    starts = layout.unit_starts[first:last]
-    if len(starts) < 2 or all(unit.n_tokens < _LONG_UNIT for unit in layout.units[first:last]):  # noqa: PLR2004 - one unit has no inner cut
-        return [(at, SENTENCE) for at in starts]
-    text, language = layout.document.text, layout.document.language
-    found = {start for start, _ in split_sentences(text, block.start, block.end, language)}
-    return [(at, SENTENCE if at in found else PIECE) for at in starts]
+def _sentences(layout: Layout, first: int, last: int) -> list[tuple[int, int]]:
+    units = layout.units[first:last]
+    return [(unit.start, PIECE if unit.piece else SENTENCE) for unit in units]
 
 
 def _lines(layout: Layout, block: Block) -> list[tuple[int, int]]:

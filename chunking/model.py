@@ -145,13 +145,15 @@ class Sentence(Span):
     """A unit of embedding: a sentence, table row, code line or list item, or a piece of one.
 
     ``token_start:token_end`` is its range in the document's tokens; the ranges of
-    all units partition them. ``block`` is the index of its block.
+    all units partition them. ``block`` is the index of its block. ``piece``: it goes on
+    with the sentence, row or line of the unit before, which was too long for one unit.
     """
 
     index: int
     block: int
     token_start: int
     token_end: int
+    piece: bool = False
 
     @property
     def n_tokens(self) -> int:

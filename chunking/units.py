@@ -65,7 +65,7 @@ def split_units(document: Document, tokens: Tokens) -> list[Sentence]:
     units: list[Sentence] = []
     cutter = _Cutter(document.text, tokens, anchors_N)
     for piece, first, last in _with_tokens(pieces, first_P.tolist()):
-        for start, end, token_start, token_end in cutter.cut(piece, first, last):
+        for part, (start, end, token_start, token_end) in enumerate(cutter.cut(piece, first, last)):
             units.append(
                 Sentence(
                     index=len(units),
@@ -74,6 +74,7 @@ def split_units(document: Document, tokens: Tokens) -> list[Sentence]:
                     end=end,
                     token_start=token_start,
                     token_end=token_end,
+                    piece=part > 0,
                 )
             )
     return units

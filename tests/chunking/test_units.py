@@ -199,3 +199,18 @@ def test_empty_documents_have_no_units() -> None:
     builder = DocumentBuilder()
     builder.add("paragraph", "\x01")
     assert split_units(builder.build(), DROPPING("\x01")) == []
+
+
+def test_pieces_are_told_from_beginnings() -> None:
+    """Only the later parts of a sentence, row or line above the limit are pieces."""
+    builder = DocumentBuilder()
+    builder.add("paragraph", "Short. " + " ".join(["word"] * 130) + ". End.")
+    builder.table(["| a |\n| --- |", "| " + " ".join(["cell"] * 70) + " |", "| b |"])
+    builder.add("code", "x = 1\n" + " ".join(["y"] * 80))
+    document = builder.build()
+    units = split_units(document, ADDITIVE(document.text))
+    assert [(unit.block, unit.piece) for unit in units] == [
+        *((0, piece) for piece in (False, False, True, True, False)),
+        *((1, piece) for piece in (False, False, True, False)),
+        *((2, piece) for piece in (False, False, True)),
+    ]

@@ -204,7 +204,7 @@ def test_empty_documents_have_no_units() -> None:
 def test_pieces_are_told_from_beginnings() -> None:
     """Only the later parts of a sentence, row or line above the limit are pieces."""
     builder = DocumentBuilder()
-    builder.add("paragraph", "Short. " + " ".join(["word"] * 130) + ". End.")
+    builder.add("paragraph", "Short. A " + " ".join(["word"] * 130) + ". End.")
     builder.table(["| a |\n| --- |", "| " + " ".join(["cell"] * 70) + " |", "| b |"])
     builder.add("code", "x = 1\n" + " ".join(["y"] * 80))
     document = builder.build()

@@ -6,17 +6,17 @@ Values are checked when the tree is made; :mod:`jobs.config_load` makes it from 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from chunking import ids
 from chunking.errors import ConfigError
-from chunking.settings import PRESETS, ChunkingSettings
+from jobs.config_chunking import ChunkingConfig, ChunkingOverride, Section
 
 __all__ = [
     "ChunkingConfig",
+    "ChunkingOverride",
     "Config",
     "LimitsConfig",
     "ModelConfig",
@@ -34,14 +34,7 @@ PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 
 
-class _Section(BaseModel):
-    # YAML reads `max_failed: 10` and `revision: 123` as numbers where a text is meant.
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, coerce_numbers_to_str=True
-    )
-
-
-class SourceConfig(_Section):
+class SourceConfig(Section):
     """Where documents come from and how the store is reached."""
 
     include: tuple[str, ...] = ()
@@ -64,7 +57,7 @@ class SourceConfig(_Section):
     """Read SRC without credentials (public buckets)."""
 
 
-class ParserConfig(_Section):
+class ParserConfig(Section):
     """How documents become text."""
 
     pdf: Literal["auto", "fast", "standard"] = "auto"
@@ -79,52 +72,7 @@ class ParserConfig(_Section):
     """Read scans by OCR (with `pdf: standard`)."""
 
 
-class ChunkingConfig(_Section):
-    """Where chunks end and which vectors they get; sizes in model tokens."""
-
-    preset: Literal["small", "large", "small+", "large+"] = "small"
-    """Named combination of the keys below; a key given beside it wins."""
-    boundaries: (
-        Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"] | None
-    ) = None
-    """Strategy that places boundaries; the preset's (`semantic`) if not given."""
-    vectors: Literal["late", "chunk", "blend", "none"] | None = None
-    """Vectors of the chunks; the preset's if not given."""
-    max_tokens: int | None = None
-    """Hard cap on prompt + prefix + text, special tokens included; the preset's if not given."""
-    min_tokens: int | None = None
-    """Smaller chunks are merged with a neighbour; the preset's if not given."""
-    target_tokens: int | None = None
-    """Size aimed at where the strategy leaves a choice; the preset's if not given."""
-    target_chars: int | None = None
-    """Size aimed at in characters, for `fixed` only; `target_tokens` counts if not given."""
-    separators: Literal["auto", "prose", "markdown", "html", "code"] | None = None
-    """Hierarchy that `recursive` cuts large blocks by; `auto` (the block's kind) if not given."""
-    overlap: int | None = None
-    """Repeated tokens or sentences (`fixed` and `recursive` only); 0 if not given."""
-    overlap_unit: Literal["tokens", "sentences"] | None = None
-    """Unit of `overlap`; `tokens` if not given."""
-    threshold_type: (
-        Literal["percentile", "absolute", "stddev", "interquartile", "gradient"] | None
-    ) = None
-    """How `threshold` is read; `percentile` if not given."""
-    threshold: float | None = None
-    """Distance above which a semantic boundary falls; if not given: percentile 95, absolute 0.5,
-    stddev 2, interquartile 1.5, gradient 95."""
-    buffer: int | None = None
-    """Neighbouring sentences pooled on either side before distances are taken; 0 if not given."""
-    min_sentences: int | None = None
-    """Sentences that must stand between two semantic boundaries; 1 if not given."""
-    prefix_headings: bool | None = None
-    """Put the heading path before the text that is embedded; true if not given."""
-
-    def settings(self) -> ChunkingSettings:
-        """Return the preset with the keys given here on top, checked."""
-        given = {k: v for k, v in self.model_dump().items() if v is not None and k != "preset"}
-        return ChunkingSettings(**_fit_sizes({**PRESETS[self.preset], **given}, given))
-
-
-class ModelConfig(_Section):
+class ModelConfig(Section):
     """The embedding model."""
 
     name: str = "bundled:all-MiniLM-L6-v2"
@@ -149,7 +97,7 @@ class ModelConfig(_Section):
     """Token budget of one forward pass, padding included."""
 
 
-class OutputConfig(_Section):
+class OutputConfig(Section):
     """What is written and how it is laid out."""
 
     partition_by: str | None = None
@@ -164,7 +112,7 @@ class OutputConfig(_Section):
     """Number of buckets of a new dataset; estimated from the listing if not given."""
 
 
-class ResourcesConfig(_Section):
+class ResourcesConfig(Section):
     """What the job may use. Zero means: decide from the cluster."""
 
     cpus: Annotated[int, Field(ge=0)] = 0
@@ -185,7 +133,7 @@ class ResourcesConfig(_Section):
     """Folder for temporary files on every node."""
 
 
-class LimitsConfig(_Section):
+class LimitsConfig(Section):
     """Bounds that keep one document from costing more than itself."""
 
     max_failed: str = "5%"
@@ -208,7 +156,7 @@ class LimitsConfig(_Section):
     """A lease whose heartbeat stood still this long has expired."""
 
 
-class Config(_Section):
+class Config(Section):
     """The whole tree."""
 
     source: SourceConfig = SourceConfig()
@@ -221,7 +169,7 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _check(self) -> Config:
-        self.chunking.settings()
+        self.chunking.all_settings()
         parse_budget(self.limits.max_failed, 0)
         parse_budget(self.limits.max_deleted, 0, "limits.max_deleted")
         if self.parser.pdf == "standard" and not self.parser.artifacts_path:
@@ -238,29 +186,13 @@ class Config(_Section):
         model = self.model.model_dump(exclude={"device", "batch_tokens"})
         relevant = {
             "parser": self.parser.model_dump(),
-            "chunking": _settings_dict(self.chunking.settings()),
+            "chunking": self.chunking.facts(),
             "model": {**model, "revision": model_revision},
             "output": output,
             "limits": limits,
             "stages": STAGE_VERSIONS,
         }
         return ids.hash_fields(json.dumps(relevant, sort_keys=True))
-
-
-def _fit_sizes(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Scale the preset's sizes to a cap or a target that was given without them."""
-    cap = values["max_tokens"]
-    if "target_tokens" not in given:
-        values["target_tokens"] = max(min(values["target_tokens"], cap * 3 // 5), 0)
-    if "min_tokens" not in given:
-        values["min_tokens"] = max(min(values["min_tokens"], values["target_tokens"] // 3), 0)
-    elif "target_tokens" not in given:
-        values["target_tokens"] = min(max(values["target_tokens"], values["min_tokens"]), cap)
-    return values
-
-
-def _settings_dict(settings: ChunkingSettings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in settings.__slots__}
 
 
 def parse_budget(text: str, n_documents: int, key: str = "limits.max_failed") -> float:

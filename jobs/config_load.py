@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from chunking.errors import ConfigError
-from jobs.config import Config
+from jobs.config import ChunkingOverride, Config
 
 __all__ = ["load_config"]
 
@@ -87,6 +87,22 @@ def _check_keys(tree: Mapping[str, Any]) -> None:
         for key in keys:
             if key not in known:
                 raise ConfigError(_unknown(f"{section}.{key}", _all_keys(sections)))
+    _check_override_keys(tree)
+
+
+def _check_override_keys(tree: Mapping[str, Any]) -> None:
+    """Refuse unknown keys in ``chunking.overrides``, whose entries are sections of their own."""
+    entries = (tree.get("chunking") or {}).get("overrides")
+    if entries is None:
+        return
+    shaped = isinstance(entries, list | tuple) and all(isinstance(e, dict) for e in entries)
+    if not shaped:
+        msg = "chunking.overrides must be a list of entries, such as {format: pdf, threshold: 90}"
+        raise ConfigError(msg)
+    for entry in entries:
+        for key in entry:
+            if key not in ChunkingOverride.model_fields:
+                raise ConfigError(_unknown(str(key), [*ChunkingOverride.model_fields]))
 
 
 def _all_keys(sections: Mapping[str, Any]) -> list[str]:

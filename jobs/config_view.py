@@ -22,10 +22,15 @@ def render(config: Config) -> str:
             comment = textwrap.wrap(field.description or "", 94)
             lines += [f"  # {line}" for line in comment]
             value = getattr(section, key)
-            plain = list(value) if isinstance(value, tuple) else value
-            lines += [f"  {key}: {_inline(plain)}"]
+            lines += [f"  {key}: {_inline(_plain(value))}"]
         lines.append("")
     return "\n".join(lines)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _inline(value: object) -> str:

@@ -133,7 +133,7 @@ def _run_settings(request: RunRequest, source_url: str, facts: ModelFacts) -> Ru
         source_name=request.source_name,
         fingerprint=config.fingerprint(facts.revision),
         model=asdict(facts),
-        chunking=asdict(config.chunking.settings()),
+        chunking=config.chunking.facts(),
         vector_dtype=config.output.dtype,
         partition_by=config.output.partition_by,
         n_buckets=config.output.n_buckets,

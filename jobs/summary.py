@@ -143,7 +143,9 @@ def _stages(totals: Mapping[str, Totals]) -> str:
 def _dataset(report: Mapping[str, Any]) -> str:
     dataset = report["dataset"]
     counts = ", ".join(f"{n:,} {status}" for status, n in sorted(dataset["documents"].items()))
-    return f"  dataset    {counts or 'no documents'}; {dataset['chunks']:,} chunks"
+    twice = dataset["overlap_chars"]
+    overlap = f", {twice / dataset['chars']:.1%} of the text twice (overlap)" if twice else ""
+    return f"  dataset    {counts or 'no documents'}; {dataset['chunks']:,} chunks{overlap}"
 
 
 def _over_budget(ending: Ending) -> str:

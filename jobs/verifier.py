@@ -473,8 +473,24 @@ class _Dataset:
         return _mapping(self.facts.get("model"))
 
     @property
-    def chunking(self) -> Mapping[str, Any]:
-        return _mapping(self.facts.get("chunking"))
+    def all_chunking(self) -> list[Mapping[str, Any]]:
+        """Return the settings of the section and of its overrides."""
+        own = _mapping(self.facts.get("chunking"))
+        others = own.get("overrides")
+        return [own, *map(_mapping, others if isinstance(others, list) else ())]
+
+    def chunking_of(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the settings of one document: those of the first override that is for it."""
+        own, *others = self.all_chunking
+        return next((entry for entry in others if _is_for(entry, row)), own)
+
+
+def _is_for(entry: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Tell whether an override's format and glob are those of a ``documents`` row."""
+    if entry.get("format") not in (None, row["format"]):
+        return False
+    pattern = entry.get("glob")
+    return not isinstance(pattern, str) or _rule_matches(pattern, row["source_key"])
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -733,6 +749,7 @@ class _Context:
     complete: bool = True
     with_units: int = 0
     without_units: list[_At] = field(default_factory=list)
+    chunking: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def vector_type(self) -> str:
@@ -750,7 +767,7 @@ class _Context:
 
     @property
     def cap(self) -> int:
-        value = self.dataset.chunking.get("max_tokens")
+        value = self.chunking.get("max_tokens")
         return value if isinstance(value, int) else sys.maxsize
 
 
@@ -1026,6 +1043,7 @@ def _partition_value(partition_by: object, row: Mapping[str, Any]) -> str | None
 
 def _check_document(context: _Context, document: _Document) -> None:
     """Check one document with its blocks, chunks, boundaries, units and source."""
+    context.chunking = context.dataset.chunking_of(document.row)
     _check_known(context, document)
     _check_row(context, document)
     tiled = _check_blocks(document)
@@ -1260,7 +1278,7 @@ def _check_same(document: _Document, row: Mapping[str, Any]) -> None:
 
 def _check_chunk_values(context: _Context, document: _Document, row: Mapping[str, Any]) -> None:
     at, start, law = document.at, row["start_char"], "chunks.values"
-    wanted = context.dataset.chunking.get("vectors")
+    wanted = context.chunking.get("vectors")
     vectors = _VECTORS.get(str(wanted), _ALL_VECTORS) if document.current else _ALL_VECTORS
     if row["vectors"] == "chunk" and not _has_tokens(context, row["text"]):
         vectors |= _VECTORS["chunk"]  # nothing to pool: control characters and the like
@@ -1314,7 +1332,7 @@ def _check_coverage(document: _Document) -> None:
 
 def _check_chunk_blocks(context: _Context, document: _Document) -> None:
     """Check what chunks say against the blocks of which they hold something."""
-    overlap = int(context.dataset.chunking.get("overlap") or 0) if document.current else 0
+    overlap = int(context.chunking.get("overlap") or 0) if document.current else 0
     for before, chunk in pairwise(document.chunks):
         apart = chunk.start >= before.end if not overlap else chunk.start > before.start
         told = f"[{chunk.start}, {chunk.end}) after [{before.start}, {before.end})"
@@ -1608,7 +1626,7 @@ def _check_table_headers(context: _Context, document: _Document) -> None:
 
 def _check_small(context: _Context, document: _Document) -> None:
     """Warn of a chunk below ``min_tokens`` that would have fitted a neighbour."""
-    least = context.dataset.chunking.get("min_tokens")
+    least = context.chunking.get("min_tokens")
     for i, chunk in enumerate(document.chunks):
         document.at.checked("chunks.min_tokens")
         if not isinstance(least, int) or chunk.row["n_tokens"] >= least:
@@ -2063,7 +2081,7 @@ def _check_replay(context: _Context, changes: _Rows, chunks: _Rows) -> None:
         )
     )
     state: dict[str, str | None] = {}
-    none = context.dataset.chunking.get("vectors") == "none"
+    none = any(settings.get("vectors") == "none" for settings in context.dataset.all_chunking)
     seen: set[tuple[str | None, str]] = set()
     # Files come in the order of their keys, so runs come in the order of their ids.
     for number, row in enumerate(changes.table.to_pylist()):

@@ -30,6 +30,6 @@ def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
     from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415
 
     embedder = SentenceTransformerEmbedder.load(config.model, threads=threads)
-    if config.chunking.settings().vectors in {"late", "blend"}:
+    if any(settings.vectors in {"late", "blend"} for settings in config.chunking.all_settings()):
         embedder.require_late()
     return embedder

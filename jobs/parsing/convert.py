@@ -13,7 +13,7 @@ from chunking.errors import DocumentError
 from jobs.config import ParserConfig
 from jobs.parsing.converted import Converted, Source
 
-__all__ = ["FORMATS", "Converted", "convert"]
+__all__ = ["Converted", "convert"]
 
 _PACKAGE = "jobs.parsing.formats"
 _READERS = {
@@ -33,8 +33,6 @@ _READERS = {
     "json_docling": ("xml_text", "read_json"),
 }
 """Module and function of each format's reader, imported when first needed."""
-FORMATS = frozenset({*_READERS, "pdf"})
-"""Formats that :func:`convert` reads."""
 
 
 def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Converted:  # noqa: A002

@@ -329,4 +329,15 @@ def _counts(
     counts["total.stale"] = sum(column(rows.documents, "stale"))
     counts["total.chunks"] = rows.chunks.num_rows
     counts["total.tokens"] = sum(column(rows.documents, "n_tokens"))
+    counts["total.chars"] = sum(column(rows.documents, "n_chars"))
+    counts["total.overlap_chars"] = _overlap(rows.chunks)
     return dict(counts)
+
+
+def _overlap(chunks: pa.Table) -> int:
+    """Return how many code points stand in two chunks, for each pair of neighbours."""
+    starts = chunks["start_char"].to_numpy()[1:]
+    ends = chunks["end_char"].to_numpy()[:-1]
+    documents = chunks["doc_id"].combine_chunks()
+    same = pc.equal(documents[1:], documents[:-1]).to_numpy(zero_copy_only=False)
+    return int(np.maximum(ends - starts, 0)[same].sum())

@@ -80,7 +80,8 @@ def _totals(versions: Iterable[BucketVersion]) -> dict[str, object]:
     totals: Counter[str] = Counter()
     for version in versions:
         totals.update(_below(TOTAL, version.counts))
-    others = {name: totals.pop(name, 0) for name in ("chunks", "tokens", "stale")}
+    names = ("chunks", "tokens", "chars", "overlap_chars", "stale")
+    others = {name: totals.pop(name, 0) for name in names}
     return {"documents": dict(totals), **others}
 
 

@@ -20,6 +20,7 @@ from chunking.errors import AccessDeniedError, ConfigError, SourceError, StoreEr
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import decode_path, encode_path, printable
 from jobs.adapters.stores.opening import parse_location
+from jobs.globs import KeyFilter
 from jobs.ports import ObjectInfo
 from jobs.records import SourceItem
 from jobs.sources.base import Fetched
@@ -30,7 +31,6 @@ from jobs.sources.columns import (
     parquet_rows,
     scalar_columns,
 )
-from jobs.sources.globs import KeyFilter
 from jobs.sources.objects import listing_errors
 from jobs.sources.ranged import open_buffered
 from jobs.sources.reading import UriReader

@@ -12,10 +12,10 @@ from chunking.errors import AccessDeniedError, SourceError
 from jobs.adapters.stores.base import NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import printable
 from jobs.adapters.stores.local import LocalStore
+from jobs.globs import KeyFilter, literal_start
 from jobs.ports import ObjectInfo
 from jobs.records import SourceItem
 from jobs.sources.base import Fetched
-from jobs.sources.globs import KeyFilter, literal_start
 from jobs.sources.reading import UriReader
 
 __all__ = ["FolderSource", "SingleSource", "listing_errors"]

@@ -17,10 +17,10 @@ from jobs.adapters.stores.base import ReadableStore
 from jobs.adapters.stores.keys import printable
 from jobs.adapters.stores.opening import Location, open_root, parse_location
 from jobs.config import Config, SourceConfig
+from jobs.globs import KeyFilter, has_magic, split_magic
 from jobs.ports import ObjectInfo
 from jobs.sources.base import Source
 from jobs.sources.columns import missing_column, open_parquet
-from jobs.sources.globs import KeyFilter, has_magic, split_magic
 from jobs.sources.manifest import ManifestSource, csv_header
 from jobs.sources.objects import FolderSource, SingleSource
 from jobs.sources.reading import UriReader

@@ -21,6 +21,7 @@ from chunking.errors import DocumentError, SourceError
 from jobs.adapters.stores.base import ReadableStore
 from jobs.adapters.stores.keys import printable
 from jobs.config import Config
+from jobs.globs import KeyFilter
 from jobs.ports import ObjectInfo
 from jobs.records import SourceItem
 from jobs.sources.base import Fetched
@@ -34,7 +35,6 @@ from jobs.sources.columns import (
     scalar_columns,
     well_formed,
 )
-from jobs.sources.globs import KeyFilter
 from jobs.sources.json_lines import Line, json_lines, parse_row, text_of
 from jobs.sources.reading import fetch_errors, refuse_above, write_hashed
 from jobs.sources.row_groups import RowGroups

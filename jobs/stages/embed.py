@@ -22,6 +22,7 @@ from chunking.distances import distances
 from chunking.errors import DocumentError, ErrorKind, JobError, ModelError, UsageError
 from chunking.ids import window_hash
 from chunking.model import Document, TokenWindow
+from chunking.settings import ChunkingSettings
 from chunking.units import split_units
 from chunking.windows import plan_windows
 from jobs.config import Config
@@ -43,6 +44,8 @@ _LOG = logging.getLogger(__name__)
 _NO_VECTORS_NEEDED = frozenset({"fixed", "recursive", "structural"})
 """Strategies that place boundaries without sentence vectors."""
 
+_POOLED = frozenset({"late", "blend"})
+
 Step = Callable[[Sequence[DocumentResult]], None]
 
 
@@ -59,7 +62,7 @@ class EmbedStage:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._embedder = embedder
-        self._settings = config.chunking.settings()
+        self._chunking = config.chunking
         self._overlap = config.model.window_overlap
         self._stored = np.dtype(config.output.sentence_dtype)
         self._keep_sentences = config.output.keep_sentences
@@ -70,29 +73,32 @@ class EmbedStage:
         self._run_id = run_id
         self._clock = clock
         self._normalize = embedder.facts.normalize
-        self._late = self._settings.vectors in {"late", "blend"}
-        self._needs_vectors = self._late or self._settings.boundaries not in _NO_VECTORS_NEEDED
+        # Whatever the documents of a unit are: tables do not come and go with them.
+        self._passes_the_model = any(map(_needs_vectors, config.chunking.all_settings()))
 
     def __call__(self, documents: Sequence[ParsedDocument]) -> UnitTables:
         """Return the rows of a unit's documents, sorted by ``doc_id``, then position."""
         results = [
-            DocumentResult(parsed=parsed)
+            DocumentResult(parsed=parsed, settings=self._settings(parsed))
             for parsed in sorted(documents, key=lambda parsed: parsed.plan.doc_id)
         ]
         live = [result for result in results if result.document is not None]
         self._each("embed", self._prepare, live)
-        if self._needs_vectors:
-            self._guarded("embed", self._embed_units, live)
+        passed = [result for result in live if _needs_vectors(result.settings)]
+        self._guarded("embed", self._embed_units, passed)
         self._each("chunk", self._chunk, live)
-        if self._settings.vectors != "none":
-            self._guarded("embed", self._embed_chunks, live)
-        kept = self._keep_sentences and self._needs_vectors and self._embedder.supports_late
+        embedded = [result for result in live if result.settings.vectors != "none"]
+        self._guarded("embed", self._embed_chunks, embedded)
+        kept = self._keep_sentences and self._embedder.supports_late and self._passes_the_model
         return UnitTables(
             documents=documents_table(results, fingerprint=self._fingerprint, run_id=self._run_id),
             chunks=chunks_table(results, self._chunks_schema),
             boundaries=boundaries_table(results),
             sentences=sentences_table(results, self._sentences_schema) if kept else None,
         )
+
+    def _settings(self, parsed: ParsedDocument) -> ChunkingSettings:
+        return self._chunking.settings(parsed.plan.source_key, parsed.outcome.format)
 
     def _each(self, stage: str, step: Step, results: Sequence[DocumentResult]) -> None:
         for result in results:
@@ -178,7 +184,7 @@ class EmbedStage:
                 )
                 raise ModelError(msg)
             sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
-            result.distances = distances(result.vectors_UD, sizes, self._settings.buffer)
+            result.distances = distances(result.vectors_UD, sizes, result.settings.buffer)
 
     def _token_vectors(
         self, asked: Sequence[tuple[DocumentResult, TokenWindow]]
@@ -196,21 +202,21 @@ class EmbedStage:
                 result.units,
                 result.tokens,
                 result.vectors_UD,
-                self._settings,
+                result.settings,
                 self._embedder.count,
             )
             result.chunk_ids = new_ids(result)
             result.methods = ["none"] * len(result.chunks)
 
     def _embed_chunks(self, results: Sequence[DocumentResult]) -> None:
-        if self._late:
-            self._pool(results)
-        if self._settings.vectors != "late":
-            self._embed_texts(results)
+        self._pool([result for result in results if result.settings.vectors in _POOLED])
+        self._embed_texts([result for result in results if result.settings.vectors != "late"])
         self._embed_tokenless(results)
 
     def _pool(self, results: Sequence[DocumentResult]) -> None:
         """Pool the chunks' vectors; windows with a unit that a chunk cuts are run once more."""
+        if not results:
+            return
         parts: list[dict[pooling.TokenRange, NDArray[np.float32]]] = [{} for _ in results]
         rows = {id(result): row for row, result in enumerate(results)}
         ranges = [pooling.cut_ranges(result.chunks, result.units) for result in results]
@@ -245,12 +251,12 @@ class EmbedStage:
         for result, group in zip(results, texts, strict=True):
             own = flat[start : start + len(group)]
             start += len(group)
-            if self._settings.vectors == "blend" and result.embeddings_CD is not None:
+            if result.settings.vectors == "blend" and result.embeddings_CD is not None:
                 own = pooling.normalized(
                     pooling.normalized(result.embeddings_CD) + pooling.normalized(own)
                 )
             result.embeddings_CD = own
-            result.methods = [self._settings.vectors] * len(group)
+            result.methods = [result.settings.vectors] * len(group)
 
     def _embed_tokenless(self, results: Sequence[DocumentResult]) -> None:
         """Give chunks whose text makes no token (control characters) the model's own vector."""
@@ -265,6 +271,10 @@ class EmbedStage:
             result.methods = [
                 "chunk" if i in set(empty) else method for i, method in enumerate(result.methods)
             ]
+
+
+def _needs_vectors(settings: ChunkingSettings) -> bool:
+    return settings.vectors in _POOLED or settings.boundaries not in _NO_VECTORS_NEEDED
 
 
 def _as_document_error(error: Exception, stage: str, result: DocumentResult) -> DocumentError:

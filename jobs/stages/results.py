@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chunking import ids, schemas
 from chunking.errors import DocumentError
 from chunking.model import Chunk, Document, Sentence, Tokens, TokenWindow
+from chunking.settings import ChunkingSettings
 from jobs.blocks import blocks_array, boxes_array
 from jobs.records import ParsedDocument
 
@@ -42,6 +43,7 @@ class DocumentResult:
     """
 
     parsed: ParsedDocument
+    settings: ChunkingSettings
     tokens: Tokens | None = None
     units: Sequence[Sentence] = ()
     windows: Sequence[TokenWindow] = ()
@@ -165,8 +167,8 @@ def chunks_table(results: Sequence[DocumentResult], schema: pa.Schema) -> pa.Tab
         name: [row[name] for row in rows] for name in schema.names if name not in own
     }
     columns["boxes"] = boxes_array([chunk.boxes for _, _, chunk in found])
-    vectors = [r.embeddings_CD for r in results if r.published and r.embeddings_CD is not None]
-    columns["embedding"] = _vectors(vectors, schema.field("embedding").type, len(found))
+    parts = [(r.embeddings_CD, len(r.published)) for r in results if r.published]
+    columns["embedding"] = _vectors(parts, schema.field("embedding").type)
     return _table(schema, columns)
 
 
@@ -223,7 +225,7 @@ def sentences_table(results: Sequence[DocumentResult], schema: pa.Schema) -> pa.
     """Return one row per unit of every document that went through the model in windows."""
     kept = [r for r in results if r.document and r.vectors_UD is not None and r.windows]
     units = [(result, unit) for result in kept for unit in result.units]
-    vectors = [result.vectors_UD for result in kept if result.vectors_UD is not None]
+    vectors = [(result.vectors_UD, len(result.units)) for result in kept]
     return _table(
         schema,
         {
@@ -235,7 +237,7 @@ def sentences_table(results: Sequence[DocumentResult], schema: pa.Schema) -> pa.
             "n_tokens": [unit.n_tokens for _, unit in units],
             "distance_next": list(chain.from_iterable(_distances(result) for result in kept)),
             "window_hash": list(chain.from_iterable(_hashes(result) for result in kept)),
-            "vector": _vectors(vectors, schema.field("vector").type, len(units)),
+            "vector": _vectors(vectors, schema.field("vector").type),
         },
     )
 
@@ -255,18 +257,23 @@ def _hashes(result: DocumentResult) -> list[str]:
 
 
 def _vectors(
-    parts: Sequence[NDArray[np.float32]], kind: pa.FixedSizeListType[Any, Any], n_rows: int
+    parts: Sequence[tuple[NDArray[np.float32] | None, int]], kind: pa.FixedSizeListType[Any, Any]
 ) -> pa.Array[Any]:
-    """Return the rows of all parts as fixed-size lists; ``n_rows`` nulls where there are none."""
-    rows: pa.Array[Any]
-    if not parts and n_rows:
-        rows = pa.nulls(n_rows, kind)
-        return rows
+    """Return the rows of all parts as fixed-size lists, nulls for the parts without vectors.
+
+    A part is its vectors, or None, and its number of rows.
+    """
     dtype = np.float16 if pa.types.is_float16(kind.value_type) else np.float32
-    flat = np.concatenate([part.reshape(-1) for part in parts]) if parts else np.empty(0)
+    rows = [
+        np.zeros((n, kind.list_size), dtype) if part is None else part.astype(dtype)
+        for part, n in parts
+    ]
+    flat = np.concatenate([part.reshape(-1) for part in rows]) if rows else np.empty(0, dtype)
+    missing = np.repeat([part is None for part, _ in parts], [n for _, n in parts])
     from_arrays: Any = pa.FixedSizeListArray.from_arrays  # the stubs know no ``type``
-    rows = from_arrays(pa.array(flat.astype(dtype)), type=kind)
-    return rows
+    mask = pa.array(missing.astype(bool)) if missing.any() else None
+    column: pa.Array[Any] = from_arrays(pa.array(flat), type=kind, mask=mask)
+    return column
 
 
 def _table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from chunking.errors import ConfigError
 from jobs.config import Config, parse_budget
 from jobs.config_load import load_config
+from jobs.formats import FORMATS
+from jobs.parsing import convert
 
 SECTIONS = {name: type(getattr(Config(), name)) for name in Config.model_fields}
 
@@ -208,3 +210,101 @@ def test_the_tree_is_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         config.chunking.max_tokens = 5
     assert all(issubclass(section, BaseModel) for section in SECTIONS.values())
+
+
+OVERRIDES = [
+    {"glob": "contracts/**", "format": "pdf", "boundaries": "optimal", "threshold": 80},
+    {"glob": "contracts/**", "max_tokens": 100},
+    {"glob": "*.log", "boundaries": "fixed", "overlap": 10, "vectors": "none"},
+    {"format": "md", "preset": "large"},
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "file_format", "expected"),
+    [
+        ("contracts/a/b.pdf", "pdf", {"boundaries": "optimal", "threshold": 80, "max_tokens": 150}),
+        ("contracts/a/b.txt", "txt", {"boundaries": "recursive", "max_tokens": 100}),
+        ("deep/er/x.log", "txt", {"boundaries": "fixed", "overlap": 10, "vectors": "none"}),
+        ("notes/readme", "md", {"max_tokens": 400, "boundaries": "recursive", "overlap": 5}),
+        ("notes/readme", "txt", {"max_tokens": 150, "boundaries": "recursive", "overlap": 5}),
+    ],
+)
+def test_the_first_override_that_matches_is_taken(
+    key: str, file_format: str, expected: dict[str, object]
+) -> None:
+    """A document gets the section's settings, changed by one override at the most."""
+    config = Config.model_validate(
+        {
+            "chunking": {
+                "boundaries": "recursive",
+                "max_tokens": 150,
+                "overlap": 5,
+                "overrides": OVERRIDES,
+            }
+        }
+    )
+    settings = config.chunking.settings(key, file_format)
+    assert {name: getattr(settings, name) for name in expected} == expected
+
+
+def test_keys_that_mean_nothing_to_the_strategy_of_an_override_are_left_behind() -> None:
+    """The overlap and the size in characters of the section do not forbid another strategy."""
+    given = {"boundaries": "fixed", "overlap": 20, "target_chars": 700}
+    override = {"format": "pdf", "boundaries": "optimal"}
+    config = Config.model_validate({"chunking": {**given, "overrides": [override]}})
+    settings = config.chunking.settings("a", "pdf")
+    assert (settings.boundaries, settings.overlap, settings.target_chars) == ("optimal", 0, None)
+
+
+@given(st.integers(16, 1000), st.sampled_from(["small", "large"]), st.integers(0, 100))
+def test_any_cap_of_an_override_fits_the_sizes_of_the_section(
+    cap: int, preset: str, minimum: int
+) -> None:
+    """Sizes of the section give way to a cap that an override gives."""
+    config = Config.model_validate(
+        {
+            "chunking": {
+                "preset": preset,
+                "min_tokens": minimum,
+                "overrides": [{"format": "pdf", "max_tokens": cap}],
+            }
+        }
+    )
+    assert config.chunking.settings("a", "pdf").max_tokens == cap
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        ("[{threshold: 90}]", "glob or a format"),
+        ("[{format: pdff, threshold: 90}]", "'pdf'"),
+        ("[{format: pdf, treshold: 90}]", "'threshold'"),
+        ("[{glob: 'a[z-a]', threshold: 90}]", "a\\[z-a\\]"),
+        ("[{format: pdf, threshold: 101}]", "percentile"),
+        ("[{format: pdf, overlap: 5}]", "overlap"),
+        ("{format: pdf}", "list of entries"),
+        ("[5]", "list of entries"),
+        ("[{format: pdf, boundaries: semantics}]", "boundaries"),
+    ],
+)
+def test_overrides_that_cannot_work_are_refused(entries: str, told: str) -> None:
+    """A wrong override is refused before anything is read, with the right name."""
+    with pytest.raises(ConfigError, match=told):
+        load_config(None, [f"chunking.overrides={entries}"])
+
+
+def test_overrides_are_part_of_the_fingerprint_and_of_the_record() -> None:
+    """A changed override is a changed configuration, and a dataset says what each means."""
+    plain = load_config()
+    other = load_config(None, ["chunking.overrides=[{format: pdf, threshold: 80}]"])
+    assert plain.fingerprint("r") != other.fingerprint("r")
+    assert "overrides" not in plain.chunking.facts()
+    (entry,) = other.chunking.facts()["overrides"]
+    assert (entry["format"], entry["glob"], entry["threshold"]) == ("pdf", None, 80)
+    assert entry["max_tokens"] == 200
+
+
+def test_formats_are_those_that_have_a_reader() -> None:
+    """The names that an override may give are the formats that are read."""
+    assert {*convert._READERS, "pdf"} == FORMATS

@@ -527,3 +527,26 @@ def test_minilm_rows_do_not_depend_on_batches(minilm: SentenceTransformerEmbedde
         joined = pa.concat_tables([getattr(tables, name) for tables in alone])
         order = pc.sort_indices(joined["doc_id"])
         assert joined.take(order).equals(getattr(together, name).combine_chunks()), name
+
+
+def test_each_document_is_chunked_by_its_own_settings() -> None:
+    """Overrides by glob and by format hold for their documents and no others."""
+    config = settings(
+        boundaries="recursive",
+        max_tokens=64,
+        overrides=[
+            {"glob": "long", "boundaries": "optimal", "max_tokens": 100},
+            {"glob": "mid*", "boundaries": "fixed", "vectors": "none"},
+        ],
+    )
+    run = stage(config)(corpus())
+    by_name = {name: rows_of(run, "chunks", name) for name in ("short", "long", "middle")}
+    assert {row["boundaries"] for row in by_name["long"]} == {"optimal"}
+    assert {row["boundaries"] for row in by_name["middle"]} == {"fixed"}
+    assert {row["boundaries"] for row in by_name["short"]} <= {"recursive", "whole"}
+    assert 64 < max(row["n_tokens"] for row in by_name["long"]) <= 100  # type: ignore[type-var]
+    assert all(row["embedding"] is None for row in by_name["middle"])
+    assert all(row["embedding"] is not None for row in by_name["long"] + by_name["short"])
+    assert {row["vectors"] for row in by_name["middle"]} == {"none"}
+    assert rows_of(run, "sentences", "middle") == []
+    assert rows_of(run, "sentences", "long")

@@ -13,7 +13,14 @@ from functools import lru_cache
 
 from chunking.errors import ConfigError
 
-__all__ = ["KeyFilter", "glob_regex", "has_magic", "literal_start", "split_magic"]
+__all__ = [
+    "KeyFilter",
+    "glob_regex",
+    "has_magic",
+    "literal_start",
+    "matches_key",
+    "split_magic",
+]
 
 _MAGIC = re.compile(r"[*?\[]")
 _TOKEN = re.compile(
@@ -105,6 +112,15 @@ class KeyFilter:
             pattern.endswith(("/", "/**")) and _expression(pattern, anywhere=True).fullmatch(key)
             for pattern in self.exclude
         )
+
+
+def matches_key(pattern: str, key: str) -> bool:
+    """Tell whether a glob matches a key; without a slash, whether it matches its last component.
+
+    Raises:
+        ConfigError: a set in brackets is not a set.
+    """
+    return _expression(pattern, anywhere=True).fullmatch(key) is not None
 
 
 def _matches(patterns: Sequence[str], key: str, *, anywhere: bool = True) -> bool:

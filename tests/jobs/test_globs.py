@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.sources.globs import KeyFilter, glob_regex, has_magic, literal_start, split_magic
+from jobs.globs import KeyFilter, glob_regex, has_magic, literal_start, split_magic
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,16 @@ __all__ = ["cell_cuts", "joins", "line_starts", "middle_cut", "span_of", "token_
 _CELL = re.compile(r"(?<!\\)\|")
 _PUNCTUATION = frozenset(".;:,!?)]}|\u3002\uff0c\u3001\uff1b\uff1a\uff01\uff1f")
 _NEAR = 64
+_MARKS = frozenset({"Mn", "Me", "Mc"})
+_VIRAMA = 9
+"""Combining class of the sign that joins two consonants."""
+# Joiners, tags and skin tones; Thai and Lao vowels written after their consonant; jamo.
+_JOINING = re.compile(
+    "[\u200c\u200d\U000e0020-\U000e007f\U0001f3fb-\U0001f3ff"
+    "\u0e30\u0e32\u0e33\u0e45\u0e46\u0eb0\u0eb2\u0eb3\u0ec6\u1160-\u11ff\ud7b0-\ud7ff]"
+)
+# Thai and Lao vowels written before their consonant; flag letters.
+_PAIRS = re.compile("[\u0e40-\u0e44\u0ec0-\u0ec4].|[\U0001f1e6-\U0001f1ff]{2}", re.DOTALL)
 
 
 def span_of(text: str, start: int, end: int) -> tuple[int, int]:
@@ -121,13 +131,21 @@ def middle_cut(text: str, start: int, end: int) -> int | None:
 
 
 def joins(text: str, at: int) -> bool:
-    """Return whether a cut before ``at`` would part a character from its marks."""
-    character = text[at]
+    """Return whether a cut before ``at`` would part a character from its marks.
+
+    Marks are those of a grapheme cluster (UAX 29) and, stricter, Thai and Lao vowels
+    that are letters of their own, conjuncts, and any two flag letters in a row.
+    """
+    character, previous = text[at], text[at - 1]
+    if previous == "\u200d":
+        return True
     if character < "\u0300":
-        return text[at - 1] == "\u200d"
-    return (
-        unicodedata.category(character) in ("Mn", "Me", "Mc")
-        or character in "\u200d\ufe0e\ufe0f"
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or text[at - 1] == "\u200d"
-    )
+        return previous == "\r" and character == "\n"
+    if unicodedata.category(character) in _MARKS or _JOINING.match(character) is not None:
+        return True
+    if previous < "\u0300":
+        return False
+    if _PAIRS.match(previous + character) is not None:
+        return True
+    conjunct = unicodedata.combining(previous) == _VIRAMA and previous != "\u103a"
+    return conjunct and character.isalpha()

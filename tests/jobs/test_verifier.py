@@ -66,6 +66,29 @@ def test_ray_reads(tmp_path: Path) -> None:
     assert ray.is_initialized()
 
 
+@pytest.mark.parametrize(
+    ("matching", "counts"),
+    [
+        ({"format": "md", "glob": None}, True),
+        ({"format": None, "glob": "*.md"}, True),
+        ({"format": "md", "glob": "guide.*"}, True),
+        ({"format": "pdf", "glob": "*.md"}, False),
+        ({"format": None, "glob": "deep/*"}, False),
+    ],
+)
+def test_a_document_is_held_to_the_cap_of_its_override(
+    tmp_path: Path, *, matching: dict[str, str | None], counts: bool
+) -> None:
+    """The first override that matches a document gives the cap that its chunks must hold."""
+    data = datasets.harbour()
+    chunking = data.facts["chunking"]
+    tight = {**chunking, **matching, "max_tokens": 16, "min_tokens": 0}
+    chunking["overrides"] = [tight, {**tight, "max_tokens": 10_000}]
+    report = check(data, tmp_path, Options(ray=False, readers=False, words=False))
+    broken = {finding.source_key for finding in report.findings if finding.law == "chunks.cap"}
+    assert ("guide.md" in broken) == counts
+
+
 # ------------------------------------------------------------------ each law broken in rows
 
 

@@ -89,6 +89,7 @@ class Block(Span):
     a heading's own text is not in its own path. ``row_starts``: for a table, the
     absolute offsets of its row lines, header first; the Markdown delimiter line
     belongs to the header. ``boxes``: where the block stands on its pages, in order.
+    ``language``: an ISO 639 code where it differs from the document's.
     """
 
     index: int
@@ -100,6 +101,7 @@ class Block(Span):
     code_language: str | None = None
     row_starts: tuple[int, ...] = ()
     boxes: tuple[Box, ...] = ()
+    language: str | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
@@ -218,8 +220,13 @@ class Tokens:
     """A document's tokens, special ones left out.
 
     ``ids``: N; ``starts``, ``ends``: N offsets in code points of the text, monotone.
+    ``separators``: characters that the tokenizer is known to cut at whatever stands
+    around them: with c one of them, the tokens of ``x + c + y`` are those of x and then
+    those of y, c lies in none of them, and the model inputs add up likewise. Sizes are
+    then sums of tokens; where none is known, each is counted.
     """
 
     ids: NDArray[np.uint32] = field(repr=False)
     starts: NDArray[np.int64] = field(repr=False)
     ends: NDArray[np.int64] = field(repr=False)
+    separators: str = ""

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from chunking.languages import LanguageRules, rules_for
-from chunking.splitting import joins
+from chunking.splitting import joins, span_of
+from chunking.unspaced import WordBreaks, word_starts
 
-__all__ = ["MAX_SENTENCE_CHARS", "split_sentences"]
+__all__ = ["MAX_SENTENCE_CHARS", "sentence_spans", "split_sentences"]
 
 MAX_SENTENCE_CHARS = 1000
 """A longer stretch without a sentence end is cut at its best inner places."""
@@ -63,7 +65,25 @@ _SOFT_BREAKS = (
 )
 
 
-def split_sentences(text: str, start: int, end: int, language: str | None) -> list[tuple[int, int]]:
+def split_sentences(
+    text: str,
+    start: int,
+    end: int,
+    language: str | None,
+    word_breaks: WordBreaks | None = None,
+) -> list[tuple[int, int]]:
+    """Return :func:`sentence_spans`, stretches above :data:`MAX_SENTENCE_CHARS` in pieces.
+
+    Such a stretch (a transcript without marks) is cut at line ends and clauses, else
+    between words; ``word_breaks`` finds those of scripts without blanks.
+    """
+    spans: list[tuple[int, int]] = []
+    for span in sentence_spans(text, start, end, language):
+        spans.extend(_bounded(text, *span, language, word_breaks))
+    return spans
+
+
+def sentence_spans(text: str, start: int, end: int, language: str | None) -> list[tuple[int, int]]:
     """Return the sentence spans of ``text[start:end]``, absolute and in order.
 
     Spans are trimmed of blanks at both ends, disjoint, never empty, and cover every
@@ -73,11 +93,12 @@ def split_sentences(text: str, start: int, end: int, language: str | None) -> li
     greek = (language or "").lower().startswith("el")
     spans: list[tuple[int, int]] = []
     position = start
-    for cut in _cuts(text, start, end, rules, greek=greek):
+    for cut in [*_cuts(text, start, end, rules, greek=greek), end]:
         if cut > position:
-            _append(spans, text, position, cut)
+            first, last = span_of(text, position, cut)
+            if first < last:
+                spans.append((first, last))
             position = cut
-    _append(spans, text, position, end)
     return spans
 
 
@@ -196,27 +217,21 @@ def _is_cjk(character: str) -> bool:
     return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
 
 
-def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add ``text[start:end]``, trimmed and, where it is very long, in pieces."""
-    start, end = _trim(text, start, end)
+def _bounded(
+    text: str, start: int, end: int, language: str | None, word_breaks: WordBreaks | None
+) -> Iterator[tuple[int, int]]:
+    """Yield a span, in pieces where it is too long."""
     while end - start > MAX_SENTENCE_CHARS:
-        cut = _inner_cut(text, start, start + _PIECE_CHARS)
-        _, piece_end = _trim(text, start, cut)
-        spans.append((start, piece_end))
-        start, end = _trim(text, cut, end)
+        limit = start + _PIECE_CHARS
+        words = word_starts(text, start, limit + _MARGIN, language, word_breaks)
+        cut = _inner_cut(text, start, limit, words)
+        yield span_of(text, start, cut)
+        start, end = span_of(text, cut, end)
     if start < end:
-        spans.append((start, end))
+        yield start, end
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
-
-
-def _inner_cut(text: str, start: int, limit: int) -> int:
+def _inner_cut(text: str, start: int, limit: int, words: frozenset[int]) -> int:
     """Return the best place to cut in the second half of ``text[start:limit]``."""
     half = (start + limit) // 2
     for pattern in _SOFT_BREAKS:
@@ -228,6 +243,9 @@ def _inner_cut(text: str, start: int, limit: int) -> int:
     for at in range(limit, half, -1):
         if text[at].isspace():
             return at
+    inner = [at for at in words if half < at <= limit]
+    if inner:
+        return max(inner)
     for at in range(limit, half, -1):
         if not joins(text, at):
             return at

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from chunking.errors import AlignmentError
 from chunking.model import Block, Document, Sentence, Tokens
-from chunking.sentences import split_sentences
+from chunking.sentences import MAX_SENTENCE_CHARS, sentence_spans
+from chunking.unit_parts import MAX_UNIT_TOKENS, UnitCutter
+from chunking.unspaced import WordBreaks
 
 __all__ = ["MAX_UNIT_TOKENS", "split_units"]
 
-MAX_UNIT_TOKENS = 64
-"""Longer sentences, rows, lines and items are cut into pieces of about equal size."""
-
-_WHOLE = frozenset({"title", "heading", "list_item", "formula"})
-"""Kinds whose block is one unit: a numbered heading or item holds no sentence ends."""
+_WHOLE = frozenset({"title", "heading", "list_item"})
+"""Kinds whose block is one unit unless it is too long for one."""
 
 _LAST_BLANK = 0x3000
 _BLANK = np.array([chr(code).isspace() for code in range(_LAST_BLANK + 1)] + [False])
@@ -36,18 +35,22 @@ Piece = tuple[int, int, int]
 """Start and end of a span of text, and the index of its block."""
 
 
-def split_units(document: Document, tokens: Tokens) -> list[Sentence]:
+def split_units(
+    document: Document, tokens: Tokens, word_breaks: WordBreaks | None = None
+) -> list[Sentence]:
     """Return the units of a document: they partition its tokens, in order.
 
     A unit is a sentence of prose, a row of a table (the delimiter line belongs to the
-    header), a line of code, or a whole heading, formula or list item; above
-    :data:`MAX_UNIT_TOKENS` tokens it is cut into pieces, at the ends of words where it
-    can be. A token belongs to the unit that its first visible code point lies in; one
-    that has none, to the unit before, or to the first. Spans start and end with visible
-    text and never cross blocks. Visible text that makes no token (control characters)
-    stays with a neighbour of its block; a block that makes no token at all has no unit.
-    (More than :data:`MAX_UNIT_TOKENS` tokens of one code point are cut all the same;
-    then a piece may have an empty span.)
+    header), a line of code, a formula, or a whole heading or list item; of a longer
+    heading or item, its sentences. Whatever still exceeds :data:`MAX_UNIT_TOKENS` is
+    cut into parts: between clauses where it can be, then between words (those of
+    ``word_breaks`` where a script has no blanks), then between characters. A token
+    belongs to the unit that its first visible code point lies in; one that has none, to
+    the unit before, or to the first. Spans start and end with visible text and never
+    cross blocks. Visible text that makes no token (control characters) stays with a
+    neighbour of its block; a block that makes no token at all has no unit. (More than
+    :data:`MAX_UNIT_TOKENS` tokens of one code point are cut all the same; then a part
+    may have an empty span.)
 
     Raises:
         AlignmentError: the tokens' offsets are not in order, or not within the text.
@@ -55,29 +58,52 @@ def split_units(document: Document, tokens: Tokens) -> list[Sentence]:
     _check(document, tokens)
     if not len(tokens.ids):
         return []
-    pieces = [piece for block in document.blocks for piece in _pieces(document, block)]
+    anchors_N = _anchors(document.text, tokens)
+    long = _long_blocks(document, anchors_N)
+    pieces = [
+        piece
+        for block in document.blocks
+        for piece in _pieces(document, block, long=long[block.index])
+    ]
     if not pieces:
         return []
-    anchors_N = _anchors(document.text, tokens)
     starts_P = np.fromiter((piece[0] for piece in pieces), np.int64, len(pieces))
     owner_N = np.maximum(np.searchsorted(starts_P, anchors_N, side="right") - 1, 0)
     first_P = np.searchsorted(owner_N, np.arange(len(pieces) + 1))
     units: list[Sentence] = []
-    cutter = _Cutter(document.text, tokens, anchors_N)
-    for piece, first, last in _with_tokens(pieces, first_P.tolist()):
-        for part, (start, end, token_start, token_end) in enumerate(cutter.cut(piece, first, last)):
-            units.append(
-                Sentence(
-                    index=len(units),
-                    block=piece[2],
-                    start=start,
-                    end=end,
-                    token_start=token_start,
-                    token_end=token_end,
-                    piece=part > 0,
-                )
-            )
+    cutter = UnitCutter(document.text, tokens, anchors_N, word_breaks)
+    for (start, end, index), first, last in _with_tokens(pieces, first_P.tolist()):
+        parts = cutter.cut(start, end, first, last, _language(document, document.blocks[index]))
+        # So long a stretch without a sentence end is no sentence that its parts go on with.
+        counts = end - start <= MAX_SENTENCE_CHARS
+        for part, span in enumerate(parts):
+            units.append(_unit(len(units), index, span, piece=part > 0 and counts))
     return units
+
+
+def _unit(index: int, block: int, span: tuple[int, int, int, int], *, piece: bool) -> Sentence:
+    start, end, token_start, token_end = span
+    return Sentence(
+        index=index,
+        block=block,
+        start=start,
+        end=end,
+        token_start=token_start,
+        token_end=token_end,
+        piece=piece,
+    )
+
+
+def _language(document: Document, block: Block) -> str | None:
+    return block.language or document.language
+
+
+def _long_blocks(document: Document, anchors_N: NDArray[np.int64]) -> list[bool]:
+    """Return for each block whether it has too many tokens for one unit."""
+    edges = np.array([*(block.start for block in document.blocks), len(document.text)], np.int64)
+    sizes = np.diff(np.searchsorted(anchors_N, edges))
+    long: list[bool] = (sizes > MAX_UNIT_TOKENS).tolist()
+    return long
 
 
 def _check(document: Document, tokens: Tokens) -> None:
@@ -95,9 +121,9 @@ def _check(document: Document, tokens: Tokens) -> None:
         raise AlignmentError(msg)
 
 
-def _pieces(document: Document, block: Block) -> Iterator[Piece]:
+def _pieces(document: Document, block: Block, *, long: bool) -> Iterator[Piece]:
     text = document.text
-    if block.kind in _WHOLE:
+    if block.kind == "formula" or (block.kind in _WHOLE and not long):
         spans: Sequence[tuple[int, int]] = [(block.start, block.end)]
     elif block.kind == "table" and block.row_starts:
         edges = sorted({block.start, *block.row_starts[1:], block.end})
@@ -105,7 +131,7 @@ def _pieces(document: Document, block: Block) -> Iterator[Piece]:
     elif block.kind in {"table", "code"}:
         spans = _lines(text, block.start, block.end)
     else:
-        spans = split_sentences(text, block.start, block.end, document.language)
+        spans = sentence_spans(text, block.start, block.end, _language(document, block))
     for start, end in spans:
         trimmed = _trim(text, start, end)
         if trimmed is not None:
@@ -165,43 +191,3 @@ def _with_tokens(pieces: list[Piece], first_P: list[int]) -> Iterator[tuple[Piec
             pending = (piece, first, last)
     if pending is not None and pending[1] < pending[2]:
         yield pending
-
-
-class _Cutter:
-    """Cuts pieces above the limit into spans of about equal numbers of tokens."""
-
-    def __init__(self, text: str, tokens: Tokens, anchors_N: NDArray[np.int64]) -> None:
-        self._text = text
-        self._anchors = anchors_N
-        before = np.maximum.accumulate(np.append(0, tokens.ends[:-1].astype(np.int64)))
-        # A token may begin a piece where it shares no code point with those before it;
-        # best where a blank stands between, which is inside its offsets or outside.
-        self._free = tokens.starts >= before
-        self._free[1:] &= anchors_N[1:] > anchors_N[:-1]
-        self._word = self._free & (anchors_N > before)
-
-    def cut(self, piece: Piece, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield ``(start, end, token_start, token_end)`` of the parts of one piece."""
-        start, end, _ = piece
-        while last - first > MAX_UNIT_TOKENS:
-            cut = self._place(first, last)
-            position = min(max(int(self._anchors[cut]), start), end)
-            yield start, start + len(self._text[start:position].rstrip()), first, cut
-            start, first = self._visible(position, end), cut
-        yield start, end, first, last
-
-    def _place(self, first: int, last: int) -> int:
-        """Return where the part that starts at token ``first`` ends: near an equal share."""
-        n = last - first
-        share = -(-n // -(-n // MAX_UNIT_TOKENS))
-        low, high = first + max(share // 2, 1), first + MAX_UNIT_TOKENS
-        for allowed in (self._word, self._free):
-            found = np.flatnonzero(allowed[low : high + 1]) + low
-            if len(found):
-                return int(found[np.argmin(np.abs(found - (first + share)))])
-        return high
-
-    def _visible(self, position: int, end: int) -> int:
-        while position < end and self._text[position].isspace():
-            position += 1
-        return position

@@ -9,8 +9,10 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 from chunking.errors import AlignmentError
-from chunking.model import Document, Sentence, Tokens
-from chunking.units import MAX_UNIT_TOKENS, split_units
+from chunking.model import Block, Document, Sentence, Tokens
+from chunking.splitting import joins
+from chunking.unit_parts import MAX_UNIT_TOKENS
+from chunking.units import split_units
 from tests.chunking.strategies import (
     ADDITIVE,
     BYTES,
@@ -214,3 +216,78 @@ def test_pieces_are_told_from_beginnings() -> None:
         *((1, piece) for piece in (False, False, True, False)),
         *((2, piece) for piece in (False, False, True)),
     ]
+
+
+def test_long_items_and_headings_are_cut_at_their_sentences() -> None:
+    """Above the limit an item, heading, caption or footnote gives its sentences."""
+    first = "3. The harbour " + " ".join(["word"] * 40) + "."
+    second = "Dr. Smith " + " ".join(["word"] * 40) + "."
+    for kind in ("list_item", "heading", "title", "caption", "footnote", "picture", "other"):
+        builder = DocumentBuilder()
+        builder.add(kind, f"{first} {second}")
+        document = builder.build()
+        units = split_units(document, ADDITIVE(document.text))
+        assert texts(document, units) == [first, second], kind
+        assert not any(unit.piece for unit in units)
+
+
+@pytest.mark.parametrize(
+    ("words", "mark", "joint"),
+    [
+        ("word", ";", " "),
+        ("word", ",", " "),
+        ("word", "", "\n"),
+        ("Wort", ":", " "),
+        ("字", "，", ""),
+    ],
+)
+def test_long_sentences_are_cut_between_clauses(words: str, mark: str, joint: str) -> None:
+    """A clause end, then a line end, is a better place than any other word's."""
+    gap = "" if words == "字" else " "
+    clause = gap.join([words] * 50)
+    builder = DocumentBuilder()
+    builder.add("paragraph", f"{clause}{mark}{joint}{clause}.")
+    document = builder.build()
+    tokenizer = FakeTokenizer(pattern=r"[^\W字]+|字|[^\w\s]")
+    units = split_units(document, tokenizer(document.text))
+    assert texts(document, units) == [f"{clause}{mark}", f"{clause}."]
+    assert [unit.piece for unit in units] == [False, True]
+
+
+def test_words_of_a_script_without_blanks_come_from_the_port() -> None:
+    """Where a finder of words is given, no part begins inside one; else none inside a cluster."""
+    builder = DocumentBuilder(language="th")
+    builder.add("paragraph", "ภาษาไทย" * 30)
+    document = builder.build()
+    tokens = FakeTokenizer(pattern=r".")(document.text)
+    asked = []
+
+    def seven(text: str, language: str | None) -> list[int]:
+        asked.append((len(text), language))
+        return list(range(0, len(text), 7))
+
+    units = split_units(document, tokens, seven)
+    assert asked == [(210, "th")]
+    assert len(units) == 4
+    assert all(unit.start % 7 == 0 for unit in units)
+    bare = split_units(document, tokens)
+    assert not any(joins(document.text, unit.start) for unit in bare[1:])
+
+
+def test_a_long_stretch_without_ends_has_parts_of_equal_standing() -> None:
+    """In a transcript without marks no part is said to go on with a sentence."""
+    builder = DocumentBuilder()
+    builder.add("paragraph", " ".join(["word"] * 1000))
+    document = builder.build()
+    units = split_units(document, ADDITIVE(document.text))
+    assert len(units) == 16
+    assert not any(unit.piece for unit in units)
+
+
+def test_a_paragraph_is_split_by_its_own_language() -> None:
+    """The block's language goes before the document's."""
+    text = "Wir trafen ihn am 3. Dezember usw. Danach kam die 4. Kompanie."
+    for language, n in (("en", 3), ("de", 2)):
+        block = Block(start=0, end=len(text), index=0, kind="paragraph", language=language)
+        document = Document(text=text, blocks=(block,), language="zh")
+        assert len(split_units(document, ADDITIVE(text))) == n

@@ -79,16 +79,10 @@ class EmbedStage:
     def __call__(self, documents: Sequence[ParsedDocument]) -> UnitTables:
         """Return the rows of a unit's documents, sorted by ``doc_id``, then position."""
         results = [
-            DocumentResult(parsed=parsed, settings=self._settings(parsed))
+            self.begin(parsed)
             for parsed in sorted(documents, key=lambda parsed: parsed.plan.doc_id)
         ]
-        live = [result for result in results if result.document is not None]
-        self._each("embed", self._prepare, live)
-        passed = [result for result in live if _needs_vectors(result.settings)]
-        self._guarded("embed", self._embed_units, passed)
-        self._each("chunk", self._chunk, live)
-        embedded = [result for result in live if result.settings.vectors != "none"]
-        self._guarded("embed", self._embed_chunks, embedded)
+        self.process(results)
         kept = self._keep_sentences and self._embedder.supports_late and self._passes_the_model
         return UnitTables(
             documents=documents_table(results, fingerprint=self._fingerprint, run_id=self._run_id),
@@ -97,8 +91,27 @@ class EmbedStage:
             sentences=sentences_table(results, self._sentences_schema) if kept else None,
         )
 
-    def _settings(self, parsed: ParsedDocument) -> ChunkingSettings:
-        return self._chunking.settings(parsed.plan.source_key, parsed.outcome.format)
+    def begin(self, parsed: ParsedDocument, known: DocumentResult | None = None) -> DocumentResult:
+        """Return a document's result, to be filled; ``known`` lends it an earlier model pass."""
+        settings = self._chunking.settings(parsed.plan.source_key, parsed.outcome.format)
+        result = DocumentResult(parsed=parsed, settings=settings)
+        if known is not None:
+            result.tokens, result.units, result.windows = known.tokens, known.units, known.windows
+            if _needs_vectors(settings):
+                result.window_hashes = known.window_hashes
+                result.vectors_UD = known.vectors_UD
+        return result
+
+    def process(self, results: Sequence[DocumentResult]) -> None:
+        """Fill results step by step; a model pass that one has already is not made again."""
+        live = [result for result in results if result.document is not None]
+        self._each("embed", self._prepare, [result for result in live if result.tokens is None])
+        passed = [result for result in live if _needs_vectors(result.settings)]
+        self._guarded("embed", self._embed_units, [r for r in passed if r.vectors_UD is None])
+        self._each("embed", self._measure, passed)
+        self._each("chunk", self._chunk, live)
+        embedded = [result for result in live if result.settings.vectors != "none"]
+        self._guarded("embed", self._embed_chunks, embedded)
 
     def _each(self, stage: str, step: Step, results: Sequence[DocumentResult]) -> None:
         for result in results:
@@ -183,8 +196,12 @@ class EmbedStage:
                     f"{self._stored.name}; set output.sentence_dtype and model.dtype to float32"
                 )
                 raise ModelError(msg)
-            sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
-            result.distances = distances(result.vectors_UD, sizes, result.settings.buffer)
+
+    def _measure(self, results: Sequence[DocumentResult]) -> None:
+        for result in results:
+            if result.vectors_UD is not None:
+                sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
+                result.distances = distances(result.vectors_UD, sizes, result.settings.buffer)
 
     def _token_vectors(
         self, asked: Sequence[tuple[DocumentResult, TokenWindow]]

@@ -1,13 +1,17 @@
 """A model's fast tokenizer, without truncation and padding, in bounded memory.
 
-A tokenizer takes about 200 bytes for every byte of text while it works, so a long
-text is tokenized in overlapping segments. They are joined where both sides of an
-overlap agree on a run of tokens, so the result is that of the whole text.
+A tokenizer takes about 200 bytes for every byte of text while it works, and more time
+for each the longer the text is. So a text is tokenized in segments: from blank to blank
+where the tokenizer is known to cut there, else overlapping; those are joined where both
+sides of an overlap agree on a run of tokens. The result is that of the whole text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +20,11 @@ from transformers import PreTrainedTokenizerBase
 
 from chunking.errors import ModelError
 from chunking.model import Tokens
+from jobs.adapters.separators import separators_of, stripping_tokens
 
 __all__ = ["FastTokenizer"]
 
+_PIECE_CHARS = 1 << 13
 _SEGMENT_CHARS = 1 << 18
 _OVERLAP_CHARS = 1 << 12
 _AGREEING = 8
@@ -45,6 +51,10 @@ class FastTokenizer:
         self._backend.no_truncation()
         self._backend.no_padding()
         self._prompt = prompt
+        description = json.loads(backend.to_str())
+        self._separators = separators_of(description)
+        self._separator = re.compile(f"[{self._separators}]" if self._separators else "(?!)")
+        self._stripping = stripping_tokens(description)
         before, after = self._special()
         # The blank at a prompt's end belongs to the word that follows.
         asked = self._backend.encode(prompt.rstrip(), add_special_tokens=False).ids
@@ -60,25 +70,53 @@ class FastTokenizer:
 
     def tokenize(self, text: str) -> Tokens:
         """Return the tokens of a text of any length, special ones left out."""
-        parts: list[Tokens] = []
-        left = self._segment(text, 0, _SEGMENT_CHARS)
-        begin, size = 0, _SEGMENT_CHARS
-        while begin + size < len(text):
+        separators = self._separators
+        if separators and any(content in text for content in self._stripping):
+            separators = ""
+        if not separators:
+            return _joined([*self._overlapping(text, 0, len(text))], "")
+        parts = [
+            part
+            for begin, end in self._pieces(text)
+            for part in self._overlapping(text, begin, end)
+        ]
+        # A prompt that does not end at a blank grows together with the text after it.
+        alone = not self._prompt or self._prompt[-1] in separators
+        return _joined(parts, separators if alone else "")
+
+    def _pieces(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield spans that end at separators, as short as these allow."""
+        begin = 0
+        while begin + _PIECE_CHARS < len(text):
+            found = self._separator.search(text, begin + _PIECE_CHARS)
+            if found is None:
+                break
+            yield begin, found.end()
+            begin = found.end()
+        yield begin, len(text)
+
+    def _overlapping(self, text: str, start: int, end: int) -> Iterator[Tokens]:
+        """Yield the tokens of a span, in segments that are joined where they agree."""
+        begin, size = start, _SEGMENT_CHARS
+        left = self._segment(text, begin, min(begin + size, end))
+        while begin + size < end:
             next_begin = begin + size - _OVERLAP_CHARS
-            right = self._segment(text, next_begin, _SEGMENT_CHARS)
+            right = self._segment(text, next_begin, min(next_begin + _SEGMENT_CHARS, end))
             joint = _joint(left, right, next_begin)
             if joint is None:
                 # One word as long as the overlap: look further.
                 size *= 2
-                left = _drop(self._segment(text, begin, size), left, begin)
+                left = _drop(self._segment(text, begin, min(begin + size, end)), left, begin)
                 continue
-            parts.append(_slice(left, 0, joint[0]))
+            yield _slice(left, 0, joint[0])
             left, begin, size = _slice(right, joint[1], len(right.ids)), next_begin, _SEGMENT_CHARS
-        return _joined([*parts, left])
+        yield left
 
-    def _segment(self, text: str, begin: int, size: int) -> Tokens:
-        encoding = self._backend.encode(text[begin : begin + size], add_special_tokens=False)
-        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2) + begin
+    def _segment(self, text: str, begin: int, end: int) -> Tokens:
+        encoding = self._backend.encode(text[begin:end], add_special_tokens=False)
+        n = len(encoding)
+        flat = chain.from_iterable(encoding.offsets)
+        offsets = np.fromiter(flat, np.int64, 2 * n).reshape(n, 2) + begin
         ids = np.array(encoding.ids, np.uint32)
         return Tokens(ids=ids, starts=offsets[:, 0], ends=offsets[:, 1])
 
@@ -150,9 +188,10 @@ def _drop(longer: Tokens, shorter: Tokens, begin: int) -> Tokens:
     return _slice(longer, first, len(longer.ids))
 
 
-def _joined(parts: Sequence[Tokens]) -> Tokens:
+def _joined(parts: Sequence[Tokens], separators: str) -> Tokens:
     return Tokens(
         ids=np.concatenate([part.ids for part in parts]),
         starts=np.concatenate([part.starts for part in parts]),
         ends=np.concatenate([part.ends for part in parts]),
+        separators=separators,
     )

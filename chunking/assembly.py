@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chunking.atoms import BLOCK, SECTION, Atoms
+from chunking.code import code_file
 from chunking.costs import Signal
 from chunking.fitting import Draft, text_span
 from chunking.layout import Layout, is_heading, one_line
@@ -43,12 +44,13 @@ def _chunk(ends: _Ends, index: int, draft: Draft, following: Draft | None) -> Ch
         token_end=atoms.tokens[draft.end],
         boundary=ends.boundary(draft, following, end),
         boundaries=ends.strategy,
-        header_units=_header_units(layout, draft, blocks[0]),
+        header_units=_header_units(layout, draft),
         page_start=min(pages, default=None),
         page_end=max(pages, default=None),
         boxes=_boxes(blocks),
-        language=layout.document.language,
+        language=_language(layout, blocks, start, end),
         code_language=_code_language(blocks),
+        metadata=_metadata(layout, blocks),
     )
 
 
@@ -68,9 +70,30 @@ def _heading_path(layout: Layout, blocks: Sequence[Block]) -> tuple[str, ...]:
     return (*first.heading_path, one_line(layout.document.text[first.start : first.end]))
 
 
+def _language(layout: Layout, blocks: Sequence[Block], start: int, end: int) -> str | None:
+    """Return the language of most of a chunk's code points, the earlier one where two tie."""
+    own = layout.document.language
+    sizes: dict[str | None, int] = {}
+    for block in blocks:
+        language = block.language or own
+        size = min(block.end, end) - max(block.start, start)
+        sizes[language] = sizes.get(language, 0) + size
+    return max(sizes, key=lambda language: sizes[language])
+
+
 def _code_language(blocks: Sequence[Block]) -> str | None:
     languages = {block.code_language for block in blocks if block.kind == "code"}
     return languages.pop() if len(languages) == 1 else None
+
+
+def _metadata(layout: Layout, blocks: Sequence[Block]) -> dict[str, str]:
+    """Return the file that the chunk's code is from, where it is said to be from one."""
+    document = layout.document
+    names = {
+        code_file(document.text, document.blocks, block) for block in blocks if block.kind == "code"
+    }
+    name = names.pop() if len(names) == 1 else None
+    return {"file_name": name} if name else {}
 
 
 def _pages(blocks: Sequence[Block]) -> set[int]:
@@ -82,12 +105,16 @@ def _boxes(blocks: Sequence[Block]) -> tuple[Box, ...]:
     return tuple(box for block in blocks for box in block.boxes)
 
 
-def _header_units(layout: Layout, draft: Draft, block: Block) -> tuple[int, ...]:
-    """Return the units of the table header that the prefix repeats."""
-    if not any(part.header for part in draft.parts):
-        return ()
-    first = layout.first_unit_at(block.start)
-    return tuple(range(first, layout.first_unit_at(block.row_starts[1])))
+def _header_units(layout: Layout, draft: Draft) -> tuple[int, ...]:
+    """Return the units of the table header that the prefix repeats, or of its cells there."""
+    for part in draft.parts:
+        if part.span is not None:
+            start, end = part.span
+            first = layout.first_unit_at(start)
+            while first and layout.units[first - 1].end > start:
+                first -= 1
+            return tuple(range(first, layout.first_unit_at(end)))
+    return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

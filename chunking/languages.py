@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["LanguageRules", "rules_for"]
+__all__ = ["LANGUAGES", "LanguageRules", "rules_for"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,10 @@ _MONTHS: dict[str, str] = {
 }
 _ORDINALS = _words("da de no cs fi hu pl tr hr sk sl et lv")
 _ALIASES = {"nb": "no", "nn": "no", "sk": "cs"}
+
+
+LANGUAGES = frozenset(_OPEN) | frozenset({"zh", "ja", "ko", "th"})
+"""ISO 639-1 codes of the languages that have rules of their own, or need none."""
 
 
 def _lookup(table: dict[str, str], language: str) -> frozenset[str]:

@@ -22,8 +22,14 @@ __all__ = ["BLOCK_WITH_BOXES", "blocks_array", "blocks_from", "boxes_array", "li
 
 _BOXES = pa.list_(pa.field("item", schemas.BOX, nullable=False))
 
-BLOCK_WITH_BOXES = pa.struct([*schemas.BLOCK, pa.field("boxes", _BOXES, nullable=False)])
-"""A block as it travels between stages; the published one has no boxes."""
+BLOCK_WITH_BOXES = pa.struct(
+    [
+        *schemas.BLOCK,
+        pa.field("boxes", _BOXES, nullable=False),
+        pa.field("language", pa.string()),
+    ]
+)
+"""A block as it travels between stages; the published one has no boxes and no language."""
 
 
 def blocks_array(
@@ -105,4 +111,5 @@ def _block(columns: dict[str, list[Any]], i: int) -> Block:
         code_language=columns["code_language"][i],
         row_starts=tuple(columns["row_starts"][i]),
         boxes=tuple(Box(**box) for box in boxes),
+        language=columns["language"][i] if "language" in columns else None,
     )

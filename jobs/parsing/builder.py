@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from chunking.model import Block, BlockKind, Box, Document
-from jobs.parsing.language import detect_language
+from jobs.parsing.language import detect_block_languages, detect_language
 from jobs.parsing.text import clean, split_paragraphs
 
 __all__ = ["DocumentBuilder"]
@@ -177,7 +177,7 @@ class DocumentBuilder:
             self.warnings.append(clean(message))
 
     def build(self, *, n_pages: int | None = None, language: str | None = None) -> Document:
-        """Return the document; its language is told from the prose if not given."""
+        """Return the document; languages are told from its prose, its own if not given."""
         blocks: list[Block] = []
         parts: list[str] = []
         position = 0
@@ -189,7 +189,7 @@ class DocumentBuilder:
             blocks.append(_block(piece, index=index, start=start))
         if self._damaged:
             self.warn("characters that are no text (NUL, lone surrogates) became U+FFFD")
-        return Document(
+        document = Document(
             text="".join(parts),
             blocks=tuple(blocks),
             title=self._title(),
@@ -198,6 +198,7 @@ class DocumentBuilder:
             furniture=tuple(self._furniture),
             metadata=_clean_map(self.metadata),
         )
+        return detect_block_languages(document)
 
     def _title(self) -> str | None:
         given = " ".join(clean(self.title or "").split())

@@ -38,7 +38,15 @@ BLOCKS = (
         ),
     ),
     Block(start=5, end=12, index=1, kind="table", heading_path=("One",), row_starts=(5, 9)),
-    Block(start=14, end=18, index=2, kind="code", heading_path=("One",), code_language="py"),
+    Block(
+        start=14,
+        end=18,
+        index=2,
+        kind="code",
+        heading_path=("One",),
+        code_language="py",
+        language="da",
+    ),
 )
 DOCUMENT = Document(
     text="One\n\n|a|\n|b|\n\ncode",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from chunking.atoms import Atoms, refine
 from chunking.errors import DocumentError
 from chunking.layout import Layout, is_heading
+from chunking.measuring import Front, exact_sizes
 from chunking.prefixes import Part, Prefixes
 from chunking.splitting import middle_cut, span_of, token_cuts
 
@@ -35,6 +36,13 @@ class Draft:
     def prefix(self) -> str:
         """The prefix: each part on its own line, or empty."""
         return "".join(f"{part.text}\n" for part in self.parts)
+
+    @property
+    def front(self) -> Front:
+        """The prefix with its number of tokens."""
+        if not self.parts:
+            return "", 0
+        return self.prefix, None
 
 
 def text_span(text: str, atoms: Atoms, start: int, end: int) -> tuple[int, int]:
@@ -125,11 +133,9 @@ def _lower_cap(layout: Layout, atoms: Atoms, draft: Draft) -> int:
 def _counted(layout: Layout, atoms: Atoms, drafts: list[Draft]) -> list[Draft]:
     text = layout.document.text
     unknown = [i for i, draft in enumerate(drafts) if draft.n_tokens == 0]
-    inputs = []
-    for i in unknown:
-        start, end = text_span(text, atoms, drafts[i].start, drafts[i].end)
-        inputs.append(drafts[i].prefix + text[start:end])
-    for i, n in zip(unknown, layout.count(inputs), strict=True):
+    spans = [text_span(text, atoms, drafts[i].start, drafts[i].end) for i in unknown]
+    fronts = [drafts[i].front for i in unknown]
+    for i, n in zip(unknown, exact_sizes(layout, spans, fronts), strict=True):
         drafts[i] = replace(drafts[i], n_tokens=max(1, n))
     return drafts
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from chunking.atoms import SECTION, Atoms
 from chunking.fitting import Draft, estimate, new_draft, text_span
 from chunking.layout import Layout, is_heading
+from chunking.measuring import exact_sizes
 from chunking.prefixes import Prefixes
 
 __all__ = ["merge_small"]
@@ -102,7 +103,7 @@ class _Merger:
             text_span(text, self.atoms, self.drafts[left].start, self.drafts[left + 1].end)
             for left in pairs
         ]
-        counts = self.layout.count([text[start:end] for start, end in spans])
+        counts = exact_sizes(self.layout, spans)
         merged: list[Draft] = []
         sizes: list[int] = []
         position = 0

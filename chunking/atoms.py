@@ -7,6 +7,7 @@ document's own tokens; the exact count comes later.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,7 +16,8 @@ import numpy as np
 
 from chunking.layout import Layout, is_heading, row_bounds
 from chunking.model import Block
-from chunking.splitting import cell_cuts, span_of, token_cuts
+from chunking.splitting import span_of, token_cuts
+from chunking.tables import read_wide_rows, row_groups
 
 __all__ = ["BLOCK", "INNER", "PIECE", "SECTION", "SENTENCE", "Atoms", "build_atoms", "refine"]
 
@@ -72,6 +74,8 @@ def _inner_cuts(layout: Layout, block: Block, first: int, last: int) -> list[tup
     """Return the cuts inside a block with their levels, in order; no piece is blank."""
     if block.kind in ("table", "code"):
         cuts = _lines(layout, block)
+    elif layout.marks or layout.closed:
+        cuts = _marked(layout, block, first, last)
     else:
         cuts = _sentences(layout, first, last)
     kept: list[tuple[int, int]] = []
@@ -88,15 +92,35 @@ def _sentences(layout: Layout, first: int, last: int) -> list[tuple[int, int]]:
     return [(unit.start, PIECE if unit.piece else SENTENCE) for unit in units]
 
 
+def _marked(layout: Layout, block: Block, first: int, last: int) -> list[tuple[int, int]]:
+    """Return the cuts of plain text under a named hierarchy: its marks, else sentences."""
+    levels = {
+        at: level
+        for at, level in _sentences(layout, first, last)
+        if not bisect_right(layout.closed, at - 1) % 2
+    }
+    low, high = (
+        bisect_left(layout.mark_starts, block.start),
+        bisect_left(layout.mark_starts, block.end),
+    )
+    levels.update((at, SENTENCE) for at in layout.mark_starts[low:high])
+    return sorted(levels.items())
+
+
 def _lines(layout: Layout, block: Block) -> list[tuple[int, int]]:
     """Return the cuts at lines, and inside those lines that exceed the cap alone."""
     text = layout.document.text
     cuts: list[tuple[int, int]] = []
+    wide = read_wide_rows(layout, block)
     for start, end in pairwise(row_bounds(text, block)):
         cuts.append((start, SENTENCE))
         if start in layout.unfit:
-            inner = cell_cuts(text, start, end) if block.kind == "table" else []
-            cuts.extend((at, PIECE) for at in inner or layout.units_between(start, end))
+            inner = (
+                row_groups(layout, wide, start, end)[1:]
+                if wide is not None
+                else layout.units_between(start, end)
+            )
+            cuts.extend((at, PIECE) for at in inner)
     return cuts
 
 

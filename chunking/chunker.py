@@ -25,10 +25,11 @@ from chunking.fitting import Draft, fit, new_draft
 from chunking.layout import Count, Layout, read_layout
 from chunking.merging import merge_small
 from chunking.model import Chunk, Document, Sentence, Tokens
-from chunking.overlap import add_overlap
-from chunking.packing import Limits, pack, pack_greedily, size_costs
+from chunking.overlap import add_overlap, overlap_starts
+from chunking.packing import Fill, Limits, pack, pack_greedily, size_costs
 from chunking.prefixes import Prefixes, read_prefixes
 from chunking.settings import ChunkingSettings
+from chunking.splitting import span_of
 
 __all__ = ["Count", "choose_strategy", "chunk_document"]
 
@@ -175,12 +176,13 @@ class _Packer:
         base = next(iter(self.limits.values()), None)
         if base is None:
             soft, due = self.prefixes.estimates(atoms)
+            chars = self._add_overlap(atoms, soft, due)
             cohesion = None
             if self.vectors is not None:
                 cohesion = cohesion_of(self.layout, atoms, self.vectors)
         else:
-            soft, due, cohesion = base.soft, base.due, base.cohesion
-        target = min(settings.target_tokens - self._reserved(), cap)
+            soft, due, cohesion, chars = base.soft, base.due, base.cohesion, base.chars
+        target = min(settings.target_tokens, cap)
         self.limits[cap] = Limits(
             cap=cap,
             target=target,
@@ -190,16 +192,30 @@ class _Packer:
             by_size=size_costs(settings, cap, target),
             min_atoms=settings.min_sentences if self.strategy == "semantic" else 1,
             cohesion=cohesion,
+            chars=chars,
         )
         return self.limits[cap]
 
-    def _reserved(self) -> int:
-        """Return the tokens of a chunk that overlap will take."""
+    def _add_overlap(self, atoms: Atoms, soft: list[int], due: list[int]) -> Fill | None:
+        """Reckon with what a chunk from each atom on will repeat; return a target in characters.
+
+        What is repeated must fit, but takes at most half of the target, so that every
+        chunk goes on.
+        """
         settings = self.layout.settings
-        if not settings.overlap:
-            return 0
-        amount = settings.overlap
-        if settings.overlap_unit == "sentences":
-            n_units = max(1, len(self.layout.units))
-            amount *= -(-len(self.layout.tokens.ids) // n_units)
-        return min(amount, settings.target_tokens // 2)
+        n, room = len(atoms), self.layout.cap - self.layout.special
+        starts = list(range(n))
+        if settings.overlap and self.strategy != "whole":
+            starts = overlap_starts(self.layout, atoms)
+            for i, start in enumerate(starts):
+                size = atoms.sizes[i] - atoms.sizes[start]
+                soft[i] += min(size, settings.target_tokens // 2)
+                if due[i] + size + atoms.sizes[i + 1] - atoms.sizes[i] <= room:
+                    due[i] += size
+        if settings.target_chars is None or self.strategy != "fixed":
+            return None
+        text, bounds = self.layout.document.text, atoms.starts
+        ends = [0, *(span_of(text, bounds[i], bounds[i + 1])[1] for i in range(n))]
+        half = settings.target_chars // 2
+        taken = [min(bounds[i] - bounds[start], half) for i, start in enumerate(starts)]
+        return Fill(amount=settings.target_chars, ends=ends, taken=taken)

@@ -13,23 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.atoms import SECTION, SENTENCE, Atoms
+from chunking.atoms import PIECE, SECTION, SENTENCE, Atoms
+from chunking.bonds import add_bonds
 from chunking.distances import exceeds, threshold
 from chunking.layout import Layout, is_heading
 
 __all__ = ["MINIMUM", "Costs", "Signal", "cut_costs", "read_signal"]
 
-HEADING = 1e6
-HEADER_ROW = 4e4
 UNIT = 2e5
-WHOLE = 1e4
 MINIMUM = 1e3
 SEMANTIC = 100.0
 _PIECE = 20.0
 _DISTANCE = 0.3
-_FENCE = 50.0
-_CAPTION = 5.0
-_LEAD_IN = 3.0
 
 _BY_LEVEL = {
     "fixed": (0.0, 0.0, 0.0, 0.0),
@@ -90,14 +85,33 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
     cut = [by_level[level] for level in levels]
     if strategy == "semantic" and signal is not None:
         _add_distances(atoms, signal, cut)
-    _add_laws(layout, atoms, cut)
+    add_bonds(layout, atoms, cut, strategy)
     cut.append(0.0)
     sections = strategy not in ("fixed", "structural")
     runs = [i for i, level in enumerate(levels) if level == SECTION] if sections else []
+    if parted := _wide_rows(layout, atoms):
+        runs = sorted({*runs, *parted})
     if not runs or runs[0]:
         runs.insert(0, 0)
     runs.append(len(atoms))
     return Costs(cut=cut, runs=runs)
+
+
+def _wide_rows(layout: Layout, atoms: Atoms) -> list[int]:
+    """Return the cuts between the groups of cells of rows that exceed the cap, and after them.
+
+    Each group stands under the header cells of its own columns, so none goes with another.
+    """
+    if not layout.unfit:
+        return []
+    blocks, of, levels = layout.document.blocks, atoms.blocks, atoms.levels
+    return [
+        i
+        for i in range(1, len(atoms))
+        if PIECE in (levels[i], levels[i - 1])
+        and of[i] == of[i - 1]
+        and blocks[of[i]].kind == "table"
+    ]
 
 
 def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
@@ -113,38 +127,3 @@ def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
             cut[i] -= SEMANTIC
         else:
             cut[i] -= _DISTANCE * min(values[unit] / scale, 1.0)
-
-
-def _add_laws(layout: Layout, atoms: Atoms, cut: list[float]) -> None:
-    """Add what the laws ask of a cut, whatever the strategy."""
-    blocks, text = layout.document.blocks, layout.document.text
-    for i in range(1, len(atoms)):
-        before, block = blocks[atoms.blocks[i - 1]], blocks[atoms.blocks[i]]
-        if before is not block:
-            if is_heading(before):
-                cut[i] += HEADING
-            elif block.kind == "list_item":
-                if before.kind != "list_item" and text[before.end - 1] in ":\uff1a":
-                    cut[i] += _LEAD_IN
-            elif "caption" in (before.kind, block.kind) and (
-                {before.kind, block.kind} & {"table", "picture", "code"}
-            ):
-                cut[i] += _CAPTION
-            continue
-        if block.index in layout.whole:
-            cut[i] += WHOLE
-        if block.kind == "table":
-            if len(block.row_starts) > 1 and atoms.starts[i] == block.row_starts[1]:
-                cut[i] += HEADER_ROW
-        elif block.kind == "code" and atoms.levels[i] == SENTENCE:
-            cut[i] += _code_cost(text, atoms, i)
-
-
-def _code_cost(text: str, atoms: Atoms, i: int) -> float:
-    """Return the cost of a cut before a line of code: least after a blank line."""
-    at = atoms.starts[i]
-    if text.startswith(("```", "~~~"), at) or text.startswith(("```", "~~~"), atoms.starts[i - 1]):
-        return _FENCE
-    if text[at - 2 : at] == "\n\n":
-        return 0.0
-    return 0.3 if not text[at].isspace() else 0.6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,13 +12,24 @@ import numpy as np
 
 from chunking.errors import AlignmentError, ConfigError
 from chunking.model import Block, Document, Sentence, Tokens
+from chunking.separators import find_separators
 from chunking.settings import ChunkingSettings
 from chunking.splitting import line_starts
 
-__all__ = ["Count", "Layout", "is_heading", "one_line", "read_layout", "row_bounds"]
+__all__ = [
+    "Count",
+    "Layout",
+    "header_end",
+    "is_heading",
+    "one_line",
+    "read_layout",
+    "row_bounds",
+]
 
 Count = Callable[[Sequence[str]], list[int]]
 """Exact model-input sizes of texts: task prompt and special tokens included."""
+
+_DELIMITER = re.compile(r"[ \t]*\|?[ \t]*:?-[ \t:|-]*\s*")
 
 _BAND = 2
 """Spans whose estimate is within this factor of the cap are counted exactly."""
@@ -41,7 +53,10 @@ class Layout:
     ``whole``: tables and code blocks that fit under the cap.
     ``exact_sizes``: of those near the cap, without special tokens.
     ``unfit``: starts of rows and lines that exceed the cap alone.
-    ``headings``: indices of heading blocks, ascending.
+    ``headings``: indices of heading blocks, ascending. ``marks``: places where plain
+    text may be cut by a named hierarchy, with what each adds to the cost of a cut
+    (``mark_starts``: ascending); ``closed``: bounds, in pairs, of the spans that it opens
+    to no other cut.
     """
 
     document: Document
@@ -55,6 +70,9 @@ class Layout:
     whole: frozenset[int] = field(repr=False, default=frozenset())
     exact_sizes: dict[int, int] = field(repr=False, default_factory=dict)
     unfit: frozenset[int] = field(repr=False, default=frozenset())
+    marks: dict[int, float] = field(repr=False, default_factory=dict)
+    mark_starts: list[int] = field(repr=False, default_factory=list)
+    closed: list[int] = field(repr=False, default_factory=list)
 
     @property
     def cap(self) -> int:
@@ -64,6 +82,11 @@ class Layout:
     def divisible(self, block: Block) -> bool:
         """Return whether the first piece of a block may be cut to stay with its heading."""
         return block.kind not in ("table", "code") or block.start in self.unfit
+
+    def estimate(self, start: int, end: int) -> int:
+        """Return the number of tokens that start in ``[start, end)``."""
+        low, high = np.searchsorted(self.tokens.starts, (start, end))
+        return int(high - low)
 
     def units_between(self, start: int, end: int) -> list[int]:
         """Return the starts of units strictly inside a span."""
@@ -99,6 +122,10 @@ def read_layout(
     if any(b < a for a, b in pairwise(unit_starts)):
         msg = "units do not stand in order"
         raise AlignmentError(msg)
+    marks: dict[int, float] = {}
+    closed: list[int] = []
+    if settings.boundaries == "recursive":
+        marks, closed = find_separators(document.text, settings.separators)
     bare = Layout(
         document=document,
         units=units,
@@ -108,16 +135,37 @@ def read_layout(
         special=special,
         unit_starts=unit_starts,
         headings=[block.index for block in document.blocks if is_heading(block)],
+        marks=marks,
+        mark_starts=sorted(marks),
+        closed=closed,
     )
     return _with_exact_sizes(bare)
 
 
 def row_bounds(text: str, block: Block) -> list[int]:
-    """Return the starts of a table's rows or of a code block's lines, and the block's end."""
+    """Return the starts of a table's rows or of a code block's lines, and the block's end.
+
+    Where the parser named no rows, they are the table's lines.
+    """
     if block.kind == "table" and block.row_starts:
         inner = [start for start in block.row_starts if block.start < start < block.end]
         return [block.start, *inner, block.end]
-    return [*line_starts(text, block.start, block.end), block.end]
+    starts = line_starts(text, block.start, block.end)
+    if block.kind == "table" and len(starts) > 1:
+        second_end = starts[2] if len(starts) > 2 else block.end  # noqa: PLR2004 - the third line
+        if _DELIMITER.fullmatch(text, starts[1], second_end):
+            del starts[1]
+    return [*starts, block.end]
+
+
+def header_end(text: str, block: Block) -> int | None:
+    """Return where the header of a table ends and its rows begin; None where it has no rows."""
+    if len(block.row_starts) > 1:
+        return block.row_starts[1]
+    if block.row_starts or block.kind != "table":
+        return None
+    bounds = row_bounds(text, block)
+    return bounds[1] if len(bounds) > 2 else None  # noqa: PLR2004 - header, row, end
 
 
 def _with_exact_sizes(layout: Layout) -> Layout:

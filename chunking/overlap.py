@@ -1,7 +1,8 @@
 """Overlap: a chunk of prose begins with the end of the chunk before it.
 
-Only where both sides are prose of one kind under one heading, by whole units, and
-never so far that a chunk starts where the one before starts.
+Only where both sides are prose of one kind under one heading, by whole sentences or
+pieces of one, and never so far that a chunk starts where the one before starts. What
+a chunk repeats depends on its start alone, so packing leaves the room for it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,18 @@ from chunking.fitting import Draft, new_draft, text_span
 from chunking.layout import Layout, is_heading
 from chunking.prefixes import Prefixes
 
-__all__ = ["add_overlap"]
+__all__ = ["add_overlap", "overlap_starts"]
 
 _UNBROKEN = frozenset({"table", "code", "formula"})
+
+
+def overlap_starts(layout: Layout, atoms: Atoms) -> list[int]:
+    """Return, for a chunk that would begin at each atom, the atom its overlap begins at."""
+    room = layout.cap - layout.special
+    return [
+        _reach(layout, atoms, i, -1, room - (atoms.sizes[i + 1] - atoms.sizes[i]))
+        for i in range(len(atoms))
+    ]
 
 
 def add_overlap(
@@ -28,7 +38,8 @@ def add_overlap(
     result = list(drafts)
     pending = {}
     for i in range(1, len(drafts)):
-        start = _reach(layout, atoms, drafts[i - 1], drafts[i])
+        room = layout.cap - drafts[i].n_tokens
+        start = _reach(layout, atoms, drafts[i].start, drafts[i - 1].start, room)
         if start < drafts[i].start:
             pending[i] = start
     text = layout.document.text
@@ -45,31 +56,50 @@ def add_overlap(
         for (i, draft), n in zip(trials.items(), layout.count(inputs), strict=True):
             if n <= layout.cap and len(draft.parts) >= len(drafts[i].parts):
                 result[i] = replace(draft, n_tokens=n)
-            elif draft.start + 1 < drafts[i].start:
-                again[i] = (draft.start + drafts[i].start + 1) // 2
+                continue
+            start = _shorter(layout, atoms, draft.start, drafts[i].start, n - layout.cap)
+            if start < drafts[i].start:
+                again[i] = start
         pending = again
     return result
 
 
-def _reach(layout: Layout, atoms: Atoms, before: Draft, draft: Draft) -> int:
-    """Return the atom at which the draft starts with its overlap."""
+def _shorter(layout: Layout, atoms: Atoms, start: int, end: int, excess: int) -> int:
+    """Return a later start of an overlap: at a sentence, by ``excess`` tokens and at least half.
+
+    At least half, so that a few rounds of counting are enough.
+    """
+    least = min(atoms.sizes[start] + max(1, excess), atoms.sizes[end])
+    half = (atoms.sizes[start] + atoms.sizes[end]) // 2
+    by_sentence = layout.settings.overlap_unit == "sentences"
+    start += 1
+    while start < end and (
+        atoms.sizes[start] < (least if by_sentence else max(least, half))
+        or (by_sentence and atoms.levels[start] >= PIECE)
+    ):
+        start += 1
+    return start
+
+
+def _reach(layout: Layout, atoms: Atoms, at: int, floor: int, room: int) -> int:
+    """Return the atom after ``floor`` at which a chunk of atom ``at`` on starts with overlap."""
     settings = layout.settings
-    kind = layout.document.blocks[atoms.blocks[draft.start]].kind
-    start = best = draft.start
-    room = layout.cap - draft.n_tokens
+    kind = layout.document.blocks[atoms.blocks[at]].kind
+    start = best = at
     sentences = 0
-    while start - 1 > before.start and _continues(layout, atoms, start - 1, start, kind):
+    while start - 1 > floor and _continues(layout, atoms, start - 1, start, kind):
         start -= 1
-        size = atoms.sizes[draft.start] - atoms.sizes[start]
+        size = atoms.sizes[at] - atoms.sizes[start]
         if size > room:
             break
         if settings.overlap_unit == "sentences":
-            sentences += atoms.levels[start] < PIECE
-            if sentences > settings.overlap:
+            if atoms.levels[start] < PIECE:
+                best = start
+                sentences += 1
+            if sentences == settings.overlap:
                 break
-            best = start if atoms.levels[start] < PIECE else best
             continue
-        previous = atoms.sizes[draft.start] - atoms.sizes[best]
+        previous = atoms.sizes[at] - atoms.sizes[best]
         if abs(size - settings.overlap) >= abs(previous - settings.overlap):
             break
         best = start

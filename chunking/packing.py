@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from chunking.atoms import Atoms
-from chunking.costs import MINIMUM, WHOLE, Costs
+from chunking.bonds import BOND, WHOLE
+from chunking.costs import MINIMUM, Costs
 from chunking.settings import ChunkingSettings
 
 __all__ = ["Limits", "pack", "pack_greedily", "size_costs"]
@@ -24,11 +25,24 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """A target in characters: ``amount``, less what overlap takes at each atom in ``taken``.
+
+    ``ends``: where the visible text before each cut ends.
+    """
+
+    amount: int
+    ends: list[int] = field(repr=False)
+    taken: list[int] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What packing must keep: sizes in tokens, prompt and special tokens in ``special``.
 
     ``soft`` and ``due``: estimated prefix of a chunk that starts at each atom, and the
-    part of it that must fit. ``by_size``: the cost of a chunk by its size.
+    part of it that must fit. ``by_size``: the cost of a chunk by its size. ``chars``:
+    for greedy packing, a target in characters instead of the one in tokens.
     """
 
     cap: int
@@ -39,6 +53,7 @@ class Limits:
     by_size: Sequence[float] = field(repr=False)
     min_atoms: int = 1
     cohesion: Cohesion | None = None
+    chars: Fill | None = None
 
 
 def size_costs(settings: ChunkingSettings, cap: int, target: int) -> list[float]:
@@ -107,8 +122,9 @@ def _ends(origin: Sequence[int], start: int, end: int) -> list[int]:
 def pack_greedily(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> list[int]:
     """Return the ends of chunks filled one after another up to the target.
 
-    A cut that a law speaks against is moved: back to the last free one, else on to the
-    next free one under the cap, else to the cheapest.
+    A cut that tears something apart is moved: back to the last one that does not, in the
+    second half of the chunk; else on to the next one under the cap that breaks no law;
+    else to the cheapest.
     """
     ends = []
     while start < end:
@@ -123,16 +139,34 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
     last = start + 1
     while last < end and sizes[last + 1] - base <= limits.cap:
         last += 1
-    aim = start + 1
-    while aim < last and sizes[aim + 1] - sizes[start] + limits.soft[start] + limits.special <= (
-        limits.target
-    ):
-        aim += 1
+    aim = _aim(atoms, limits, start, last)
+    if aim == end:
+        return end
+    half = (sizes[start] + sizes[aim]) // 2
+    i = aim
+    while i > start and sizes[i] >= half:
+        if cut[i] < BOND:
+            return i
+        i -= 1
     free = WHOLE / 2
     for i in range(aim, start, -1):
-        if i == end or cut[i] < free:
+        if cut[i] < free:
             return i
     for i in range(aim + 1, last + 1):
         if i == end or cut[i] < free:
             return i
     return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
+
+
+def _aim(atoms: Atoms, limits: Limits, start: int, last: int) -> int:
+    """Return the end of the fullest chunk from ``start`` that does not exceed the target."""
+    sizes, chars, aim = atoms.sizes, limits.chars, start + 1
+    if chars is not None:
+        top = atoms.starts[start] + chars.amount - chars.taken[start]
+        while aim < last and chars.ends[aim + 1] <= top:
+            aim += 1
+        return aim
+    top = limits.target + sizes[start] - limits.soft[start] - limits.special
+    while aim < last and sizes[aim + 1] <= top:
+        aim += 1
+    return aim

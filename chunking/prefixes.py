@@ -6,32 +6,53 @@ short: headings from the outermost, then the caption, then the table's header.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from chunking.atoms import Atoms
-from chunking.layout import Layout, is_heading, one_line
+from chunking.layout import Layout, header_end, is_heading, one_line
 from chunking.model import Block
+from chunking.tables import WideRows, read_wide_rows
 
 __all__ = ["Part", "Prefixes", "TableHead", "read_prefixes"]
+
+_CAPTION_LINE = re.compile(
+    r"(?:table|tab\.|tabelle|tabell?|tableau|tabla|tabella|tabela|tabel|taulukko|tablo"
+    r"|\u0442\u0430\u0431\u043b\u0438\u0446\u0430|\u03c0\u03af\u03bd\u03b1\u03ba\u03b1\u03c2"
+    r"|\u0627\u0644\u062c\u062f\u0648\u0644|\u05d8\u05d1\u05dc\u05d4|\u8868|\ud45c)"
+    r"\s*(?:[0-9]+|[A-Z]?[.-]?[0-9]+|[IVX]+)[^\n]*\Z",
+    re.IGNORECASE,
+)
+"""A paragraph that is a caption by its words; formats without captions write them so."""
+
+_LONGEST_CAPTION = 300
+_OWN_CAPTION = (["table"], ["picture"], ["code"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One line (or the header's two) of a prefix, with its estimated size."""
+    """One line (or the header's two) of a prefix, with its estimated size.
+
+    ``span``: where a repeated table header, or those of its cells, stand in the text.
+    """
 
     text: str
     size: int
-    header: bool = False
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHead:
-    """What the continuation of a table repeats: ``end`` is where the header ends."""
+    """What the continuation of a table repeats: ``end`` is where the header ends.
+
+    ``wide``: its rows that exceed the cap, which repeat the header cells of their columns.
+    """
 
     end: int
     header: Part
     caption: Part | None
     caption_block: int | None
+    wide: WideRows | None = None
 
     @property
     def size(self) -> int:
@@ -68,7 +89,16 @@ class Prefixes:
             return parts
         if head.caption is not None and not first <= (head.caption_block or 0) <= last:
             parts.append(head.caption)
-        return [*parts, head.header]
+        return [*parts, self._header(head, atoms.starts[start], atoms.starts[end])]
+
+    def _header(self, head: TableHead, start: int, end: int) -> Part:
+        """Return what of a table's header stands in front of ``[start, end)``."""
+        span = head.wide.header_span(start, end) if head.wide else None
+        if span is None:
+            return head.header
+        first, last = span
+        size = self.layout.estimate(first, last)
+        return Part(text=self.layout.document.text[first:last], size=size, span=span)
 
     def leading_block(self, first: int, last: int) -> Block:
         """Return the first block of ``[first, last]`` that is no heading, else the first."""
@@ -96,6 +126,9 @@ class Prefixes:
             size = 0
             if head is not None and atoms.starts[i] >= head.end:
                 size = head.size
+                if head.wide is not None:
+                    part = self._header(head, atoms.starts[i], atoms.starts[i + 1])
+                    size += part.size - head.header.size
             soft.append(path_size + size)
             due.append(size if size + atoms.sizes[i + 1] - atoms.sizes[i] <= room else 0)
         return soft, due
@@ -118,9 +151,12 @@ def read_prefixes(layout: Layout) -> Prefixes:
     captions = _captions(layout)
     text = layout.document.text
     headers: dict[int, str] = {}
+    ends: dict[int, int] = {}
     for block in layout.document.blocks:
-        if block.kind == "table" and len(block.row_starts) > 1:
-            headers[block.index] = text[block.start : block.row_starts[1]].strip()
+        end = header_end(text, block) if block.kind == "table" else None
+        if end is not None:
+            headers[block.index] = text[block.start : end].strip()
+            ends[block.index] = end
             lines[headers[block.index]] = 0
             if block.index in captions:
                 lines[_caption_line(layout, captions[block.index])] = 0
@@ -128,13 +164,15 @@ def read_prefixes(layout: Layout) -> Prefixes:
         lines[line] = max(1, n - layout.special)
     heads = {}
     for index, header in headers.items():
+        block = layout.document.blocks[index]
         caption = captions.get(index)
         name = "" if caption is None else _caption_line(layout, caption)
         heads[index] = TableHead(
-            end=layout.document.blocks[index].row_starts[1],
-            header=Part(text=header, size=lines[header], header=True),
+            end=ends[index],
+            header=Part(text=header, size=lines[header], span=(block.start, ends[index])),
             caption=Part(text=name, size=lines[name]) if name else None,
             caption_block=caption,
+            wide=read_wide_rows(layout, block),
         )
     return Prefixes(layout=layout, sizes=lines, heads=heads)
 
@@ -145,19 +183,34 @@ def _caption_line(layout: Layout, index: int) -> str:
 
 
 def _captions(layout: Layout) -> dict[int, int]:
-    """Return the caption of each table: the block before, else the block after it.
+    """Return the caption of each table.
 
-    A caption between two tables belongs to the second.
+    The block before, be it a caption or a line such as "Table 3: ..."; else the block
+    after it; else a caption with one paragraph between. A caption between two tables
+    belongs to the second.
     """
-    blocks = layout.document.blocks
+    blocks, text = layout.document.blocks, layout.document.text
+    kinds = [block.kind for block in blocks]
     found = {}
-    for i, block in enumerate(blocks):
-        if block.kind != "table":
-            continue
-        if i and blocks[i - 1].kind == "caption":
-            found[i] = i - 1
-            continue
-        after = [following.kind for following in blocks[i + 1 : i + 3]]
-        if after[:1] == ["caption"] and after[1:] != ["table"]:
-            found[i] = i + 1
+    for i, kind in enumerate(kinds):
+        if kind != "table" or not i:
+            near = [i + 1] if kind == "table" and kinds[i + 1 : i + 2] == ["caption"] else []
+        elif kinds[i - 1] == "caption" or _is_caption_line(text, blocks[i - 1]):
+            near = [i - 1]
+        elif kinds[i + 1 : i + 2] == ["caption"]:
+            near = [i + 1]
+        elif kinds[i - 1] == "paragraph" and kinds[max(0, i - 2) : i - 1] == ["caption"]:
+            near = [] if kinds[max(0, i - 3) : i - 2] in _OWN_CAPTION else [i - 2]
+        else:
+            near = []
+        if near and not (near[0] > i and kinds[i + 2 : i + 3] == ["table"]):
+            found[i] = near[0]
     return found
+
+
+def _is_caption_line(text: str, block: Block) -> bool:
+    return (
+        block.kind == "paragraph"
+        and block.end - block.start <= _LONGEST_CAPTION
+        and _CAPTION_LINE.match(text, block.start, block.end) is not None
+    )

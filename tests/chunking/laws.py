@@ -5,6 +5,7 @@ Nothing here uses the code under test; each function yields one sentence per vio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +15,7 @@ from chunking.settings import ChunkingSettings
 
 Count = Callable[[Sequence[str]], list[int]]
 HEADINGS = ("heading", "title")
+BAR = re.compile(r"(?<!\\)\|")
 
 
 def violations(
@@ -127,31 +129,79 @@ class Laws:
     def table_head(self, chunk: Chunk) -> list[str]:
         """Return caption and header lines that a continuation chunk should repeat."""
         first = self.blocks_in(chunk)[0]
-        if first.kind != "table" or len(first.row_starts) < 2 or chunk.start < first.row_starts[1]:
+        rows = self.lines_of(first) if first.kind == "table" else []
+        if len(rows) < 2 or chunk.start < rows[1][0]:
             return []
-        lines = self.text[first.start : first.row_starts[1]].strip().split("\n")
+        lines = self.text[first.start : rows[1][0]].strip().split("\n")
+        span = self.columns_span(chunk, first)
+        if span is not None:
+            lines = [self.text[span[0] : span[1]]]
         caption = self.caption_of(first)
         if caption is not None and caption not in self.blocks_in(chunk):
             lines.insert(0, " ".join(self.text[caption.start : caption.end].split()))
         return lines
 
+    def columns_span(self, chunk: Chunk, table: Block) -> tuple[int, int] | None:
+        """Return the span of the header cells above a part of a row that exceeds the cap."""
+        rows = self.lines_of(table)
+        held = [(a, b) for a, b in rows if a < chunk.end and chunk.start < b]
+        (start, end) = held[0]
+        row = self.text[start:end].strip()
+        inside = start <= chunk.start and chunk.end <= end
+        if not inside or chunk.end - chunk.start == len(row) or not self.exceeds(row):
+            return None
+        header = self.text[table.start :].split("\n", 1)[0].rstrip()
+        bars = [m.start() + table.start for m in BAR.finditer(header)]
+        columns = list(pairwise(bars)) if header.endswith("|") else []
+        if not header.startswith("|") or not row.startswith("|"):
+            return None
+        first = len(BAR.findall(self.text[start : chunk.start + 1])) - 1
+        last = len(BAR.findall(self.text[start : chunk.end])) - 1
+        if chunk.end == start + len(row) and row.endswith("|"):
+            last -= 1
+        if last >= len(columns):
+            return None
+        return columns[first][0], columns[last][1] + 1
+
+    def exceeds(self, text: str) -> bool:
+        """Return whether a text exceeds the cap."""
+        return self.size(text) > self.settings.max_tokens
+
     def caption_of(self, table: Block) -> Block | None:
-        """Return the caption before a table, or after it if no other table follows."""
-        blocks = self.document.blocks
-        if table.index and blocks[table.index - 1].kind == "caption":
-            return blocks[table.index - 1]
-        after = blocks[table.index + 1 : table.index + 3]
-        if after and after[0].kind == "caption" and (len(after) < 2 or after[1].kind != "table"):
-            return after[0]
+        """Return a table's caption: before it, after it, or before the paragraph before it.
+
+        After it only if no other table follows; two before it only if the caption is
+        not that of another table, picture or code block.
+        """
+        blocks, i = self.document.blocks, table.index
+        near = {k: blocks[i + k] for k in range(-3, 3) if 0 <= i + k < len(blocks)}
+        kinds = {k: block.kind for k, block in near.items()}
+        line = near.get(-1)
+        if kinds.get(-1) == "caption":
+            return line
+        if line is not None and line.kind == "paragraph" and line.end - line.start <= 300:
+            words = self.text[line.start : line.end].split()
+            if words[0].lower() in ("table", "tabel", "tabelle") and words[1:2]:
+                named = words[1].rstrip(":.").isdigit()
+                if named and "\n" not in self.text[line.start : line.end]:
+                    return line
+        if kinds.get(1) == "caption":
+            return None if kinds.get(2) == "table" else near[1]
+        if kinds.get(-1) == "paragraph" and kinds.get(-2) == "caption":
+            return None if kinds.get(-3) in ("table", "picture", "code") else near[-2]
         return None
 
     def lines_of(self, block: Block) -> list[tuple[int, int]]:
         """Return the spans of a table's rows or of a code block's lines."""
-        if block.kind == "table":
+        if block.kind == "table" and block.row_starts:
             starts = list(block.row_starts)
         else:
             starts = [block.start]
             starts += [i + 1 for i in range(block.start, block.end) if self.text[i] == "\n"]
+            if block.kind == "table" and len(starts) > 1:
+                second = self.text[starts[1] : block.end].split("\n", 1)[0]
+                if second.strip() and not second.strip(" \t|:-") and "-" in second:
+                    del starts[1]
         return list(zip(starts, [*starts[1:], block.end], strict=True))
 
     def lines(self) -> Iterator[str]:
@@ -302,11 +352,15 @@ class Laws:
                     yield f"chunk {chunk.index} pools a header it does not repeat"
                 continue
             first = self.blocks_in(chunk)[0]
-            header = self.text[first.start : first.row_starts[1]].strip()
+            start, end = first.start, self.lines_of(first)[1][0]
+            span = self.columns_span(chunk, first)
+            if span is not None:
+                start, end = span
+            header = self.text[start:end].strip()
             piece = self.text[chunk.start : chunk.end]
             has = f"{header}\n" in chunk.prefix
-            if not has and self.certainly_fits(f"{header}\n{piece}"):
+            if not has and span is None and self.certainly_fits(f"{header}\n{piece}"):
                 yield f"chunk {chunk.index} does not repeat its table's header"
-            expected = [u.index for u in self.units if first.start <= u.start < first.row_starts[1]]
+            expected = [u.index for u in self.units if start < u.end and u.start < end]
             if list(chunk.header_units) != (expected if has else []):
                 yield f"chunk {chunk.index} pools {chunk.header_units} as its header"

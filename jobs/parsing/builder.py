@@ -123,16 +123,22 @@ class DocumentBuilder:
         text: str,
         language: str | None = None,
         *,
+        info: str | None = None,
         boxes: Sequence[Box] = (),
         page: int | None = None,
     ) -> None:
-        """Add code, verbatim between fences longer than any fence inside."""
+        """Add code, verbatim between fences longer than any fence inside.
+
+        ``info``: what stands behind the opening fence where that is more than the
+        language, such as the name of a file.
+        """
         code = self._clean(text).removesuffix("\n")
         if not code.strip():
             return
         longest = max((len(found) for found in _FENCE.findall(code)), default=2)
         fence = "`" * (longest + 1)
-        block = f"{fence}{language or ''}\n{code}\n{fence}"
+        line = " ".join(self._clean(info or "").replace("`", "").split()) or language or ""
+        block = f"{fence}{line}\n{code}\n{fence}"
         self._append(block, "code", code_language=language, boxes=boxes, page=page)
 
     def table(

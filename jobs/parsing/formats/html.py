@@ -25,6 +25,7 @@ from jobs.parsing.converted import Converted, Source
 from jobs.parsing.formats.markup import (
     BLOCKS,
     KNOWN,
+    code_info,
     code_language,
     declared_charset,
     is_hidden,
@@ -241,7 +242,8 @@ class _Walk:
         code = "".join(self._buffer).removeprefix("\n").replace("\r\n", "\n")
         self._buffer.clear()
         self._marker = None
-        self._builder.code(code, code_language(element))
+        language = code_language(element)
+        self._builder.code(code, language, info=code_info(element, language))
 
     def _open_list(self, element: etree._Element) -> None:
         if self._table:

@@ -16,15 +16,17 @@ from html import escape
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import unescapeAll
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from chunking.code import read_info
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.formats.front_matter import split_front_matter
 from jobs.parsing.formats.html import add_html
-from jobs.parsing.formats.markup import KNOWN
+from jobs.parsing.formats.markup import INFO, KNOWN
 from jobs.parsing.text import decode, decode_warnings
 
 __all__ = ["add_markdown", "read"]
@@ -59,7 +61,16 @@ def add_markdown(builder: DocumentBuilder, text: str) -> None:
 
 
 class _Renderer(RendererHTML):
-    """HTML, but a tag that names no HTML element is text that a reader sees."""
+    """HTML, but a tag that names no HTML element is text, and what a fence says is kept."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Render a fenced block with its language and its info string."""
+        del options, env
+        token = tokens[idx]
+        info = unescapeAll(token.info).strip()
+        language, _ = read_info(info)
+        name = f' class="language-{escape(language)}"' if language else ""
+        return f'<pre {INFO}="{escape(info)}"><code{name}>{escape(token.content)}</code></pre>\n'
 
     def html_inline(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType

@@ -11,7 +11,9 @@ from lxml import etree
 __all__ = [
     "BLOCKS",
     "HIDDEN",
+    "INFO",
     "KNOWN",
+    "code_info",
     "code_language",
     "declared_charset",
     "is_hidden",
@@ -48,6 +50,11 @@ _INLINE = frozenset(
 KNOWN = HIDDEN | BLOCKS | _INLINE
 """Names of HTML elements; any other ``<name>`` in prose is a placeholder that a reader sees."""
 
+INFO = "data-fence-info"
+"""The attribute of a ``pre`` that holds the info string of a Markdown fence."""
+
+_FILE_NAMES = ("data-filename", "data-file", "data-file-name", "data-path", "data-title")
+
 _NO_DISPLAY = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^(?:language|lang|highlight-source|highlight|brush)[-:](.+)$")
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "output"})
@@ -74,6 +81,19 @@ def code_language(element: etree._Element) -> str | None:
             found = _LANGUAGE.match(name)
             if found and found[1] not in _NO_LANGUAGE:
                 return found[1].lower()
+    return None
+
+
+def code_info(element: etree._Element, language: str | None) -> str | None:
+    """Return the info string of a fence around a ``pre``: language, and file where it is named."""
+    info = element.get(INFO)
+    if info:
+        return str(info)
+    for node in (element, *element.iterchildren("{*}code"), *_parents(element, 2)):
+        for attribute in _FILE_NAMES:
+            name = (node.get(attribute) or "").replace('"', "").strip()
+            if name:
+                return f'{language or ""} title="{name}"'.strip()
     return None
 
 

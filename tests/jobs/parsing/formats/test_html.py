@@ -139,3 +139,20 @@ def test_xhtml_with_empty_elements_written_short(tmp_path: Path) -> None:
         f'<body><a id="y"/><p>{PHRASE}</p></body></html>'
     )
     assert read_text(tmp_path, html, "html").document.text == PHRASE
+
+
+@pytest.mark.parametrize(
+    ("html", "fence"),
+    [
+        (
+            '<pre data-filename="b.go"><code class="language-go">x</code></pre>',
+            '```go title="b.go"',
+        ),
+        ('<div data-file="b.go"><pre>x</pre></div>', '```title="b.go"'),
+        ('<pre><code class="language-go">x</code></pre>', "```go"),
+        ('<pre data-fence-info="go `x`\n# y">x</pre>', "```go x # y"),
+    ],
+)
+def test_code_keeps_the_name_of_its_file(tmp_path: Path, html: str, fence: str) -> None:
+    """A file that markup names stands behind the opening fence, in one line without ticks."""
+    assert read_text(tmp_path, html, "html").document.text == f"{fence}\nx\n```"

@@ -96,3 +96,21 @@ def test_deep_lists_lose_no_level(tmp_path: Path) -> None:
     markdown = "".join(f"{'  ' * depth}- level {depth}\n" for depth in range(100))
     document = read_text(tmp_path, markdown, "md").document
     assert [b.level for b in document.blocks] == list(range(1, 101))
+
+
+@pytest.mark.parametrize(
+    ("info", "language"),
+    [
+        ('python title="src/a.py"', "python"),
+        ("js:src/app.js", "js"),
+        ('{.rust filename="m.rs"}', "rust"),
+        ("src/a.py", None),
+        ("sh", "sh"),
+        ("a &lt; b", "a"),
+    ],
+)
+def test_fences_keep_what_they_say(tmp_path: Path, info: str, language: str | None) -> None:
+    """The info string stays behind the opening fence; the language is read from it."""
+    document = read_text(tmp_path, f"~~~{info}\nx = '<b>'\n~~~\n", "md").document
+    assert document.text == f"```{info.replace('&lt;', '<')}\nx = '<b>'\n```"
+    assert document.blocks[0].code_language == language

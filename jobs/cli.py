@@ -140,6 +140,26 @@ def status(
     show_status(dst, _config(config, assignments, *_endpoint(endpoint_url)), as_json=as_json)
 
 
+@app.command()
+def inspect(
+    file: Annotated[str, typer.Argument(help="One document: a file or an s3:// object.")],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAGE", help="Write an HTML page instead."),
+    ] = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    endpoint_url: Endpoint = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show FILE with its chunks, why each ends, its size and its distances."""
+    from jobs.inspection.command import inspect_file  # noqa: PLC0415 - heavy imports
+
+    tree = _config(config, assignments, *_endpoint(endpoint_url))
+    inspect_file(file, tree, output=output, as_json=as_json)
+
+
 @app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     add_help_option=False,

@@ -31,9 +31,9 @@ _NAMED = re.compile(
 
 
 def visible(text: str) -> str:
-    """Return the text with controls as pictures and invisible characters by their number.
+    r"""Return the text with controls as pictures and invisible characters by their number.
 
-    Tabs and line feeds stay; a ``\\r\\n`` shows its ``\\r``.
+    Tabs and line feeds stay; a ``\r\n`` shows its ``\r``.
     """
     shown = text.translate(_PICTURES)
     return _NAMED.sub(lambda match: f"\u27e8U+{ord(match[0]):04X}\u27e9", shown)

@@ -3,8 +3,9 @@
 #
 #   scripts/test.sh [PYTEST ARGUMENTS]
 #
-# Debian's memcached (for the S3 server of the tests) and poppler-utils (an independent
-# PDF reader) are installed where they are missing and the user may do so.
+# Debian's memcached (for the S3 server of the tests), poppler-utils (an independent PDF
+# reader) and chromium (which draws the pages of inspect) are installed where they are
+# missing and the user may do so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -25,7 +26,7 @@ ensure_debian() {
     fail "the tests need ${missing[*]}; install them and run this again"
 }
 
-ensure_debian memcached:memcached pdftotext:poppler-utils
+ensure_debian memcached:memcached pdftotext:poppler-utils chromium:chromium
 ensure_venv test
 export PATH=$PWD/.venv/bin:$PATH
 ruff check --output-format concise .

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from jobs.parsing.pool import ChildParser
     from jobs.ports import Embedder
     from jobs.sources.base import Source
-    from jobs.stages.embed import EmbedStage
     from jobs.stages.results import DocumentResult
 
 __all__ = ["Chunkmill"]
@@ -56,6 +55,17 @@ class Chunkmill:
         self._passes: weakref.WeakKeyDictionary[ParsedText, DocumentResult] = (
             weakref.WeakKeyDictionary()
         )
+
+    def start(self) -> None:
+        """Load the model, and meanwhile let the parsing process load its readers.
+
+        Not needed, but it saves the one wait or the other.
+
+        Raises:
+            ModelError: the model cannot be loaded.
+        """
+        self._children().start()
+        self._model(self.config)
 
     def parse(self, path: str | Path) -> ParsedText:
         """Return the text and blocks of one file, or object at an ``s3://`` URL.
@@ -92,10 +102,13 @@ class Chunkmill:
             ModelError: the model cannot be loaded, or has no vectors of the kind.
             DocumentError: the document cannot be chunked.
         """
+        from jobs.stages.embed import EmbedStage  # noqa: PLC0415 - kept out of the import
+
         config = self.config
         if chunking:
             config = load_config(self._path, [*self._given, *_chunking_keys(chunking)])
-        stage, embedder = self._stage(config)
+        embedder = self._model(config)
+        stage = EmbedStage(embedder, config, fingerprint="", run_id="")
         result = stage.begin(document.parsed, known=self._passes.get(document))
         stage.process([result])
         if result.error is not None:
@@ -124,31 +137,32 @@ class Chunkmill:
     def _fetched(self, source: Source) -> ParsedText:
         from jobs.stages.fetch_parse import FetchParse  # noqa: PLC0415 - with the sources
 
-        if self._parser is None:
-            from jobs.parsing.pool import ChildParser  # noqa: PLC0415 - with the sources
-
-            self._parser = ChildParser(self.config.parser, self.config.limits)
-            weakref.finalize(self, self._parser.close)
-        fetch = FetchParse(source, self.config, lambda _: None, self._parser)
+        fetch = FetchParse(source, self.config, lambda _: None, self._children())
         table = fetch(PlanRow.to_table([_plan_row(source)]))
         (parsed,) = ParsedDocument.from_table(table)
         if parsed.outcome.document is None:
             raise _refused(parsed)
         return ParsedText(parsed=parsed)
 
-    def _stage(self, config: Config) -> tuple[EmbedStage, Embedder]:
-        from jobs.adapters.embedders import make_embedder  # noqa: PLC0415 - may import torch
-        from jobs.stages.embed import EmbedStage  # noqa: PLC0415 - as above
+    def _children(self) -> ChildParser:
+        if self._parser is None:
+            from jobs.parsing.pool import ChildParser  # noqa: PLC0415 - with the sources
 
+            self._parser = ChildParser(self.config.parser, self.config.limits)
+            weakref.finalize(self, self._parser.close)
+        return self._parser
+
+    def _model(self, config: Config) -> Embedder:
         if self._embedder is None:
+            from jobs.adapters.embedders import make_embedder  # noqa: PLC0415 - as the stages
+
             self._embedder = make_embedder(config)
         pooled = {settings.vectors for settings in config.chunking.all_settings()}
         if pooled & {"late", "blend"} and not self._embedder.supports_late:
             name = self._embedder.facts.name
             msg = f"late vectors do not apply to {name!r}; set chunking.vectors=chunk"
             raise ModelError(msg)
-        stage = EmbedStage(self._embedder, config, fingerprint="", run_id="")
-        return stage, self._embedder
+        return self._embedder
 
 
 def _assignments(config: Config) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""``chunkmill inspect``: one document with its chunks, for the eye of a person."""

@@ -5,6 +5,7 @@ Nothing here uses the code under test; each function yields one sentence per vio
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ def violations(
         for check in (
             context.spans, context.coverage, context.cap, context.prefixes, context.lines,
             context.headings, context.whole_blocks, context.minimum, context.facts,
-            context.tokens, context.reasons, context.continuations,
+            context.tokens, context.reasons, context.continuations, context.overlaps,
+            context.numbers,
         )
         for found in check()
     ]  # fmt: skip
@@ -70,6 +72,10 @@ class Laws:
     def certainly_fits(self, text: str) -> bool:
         """Return whether a text fits under the cap by more than the slack."""
         return self.size(text) <= self.settings.max_tokens - self.slack
+
+    def surely_fits(self, text: str) -> bool:
+        """Return whether a text fits, were its estimate off by the slack."""
+        return self.size(text) + self.slack <= self.settings.max_tokens
 
     def spans(self) -> Iterator[str]:
         """Check that spans are trimmed, ordered, and disjoint without overlap."""
@@ -120,20 +126,27 @@ class Laws:
             expected = [line for line in path if line not in own]
             if not self.settings.prefix_headings:
                 expected = []
-            head = self.table_head(chunk)
             lines = chunk.prefix.removesuffix("\n").split("\n") if chunk.prefix else []
-            allowed = expected + head
-            if lines != allowed[len(allowed) - len(lines) :]:
+            allowed = [expected + head for head in self.table_heads(chunk)]
+            if not any(lines == every[len(every) - len(lines) :] for every in allowed):
                 yield f"prefix of chunk {chunk.index} is {lines}, not the end of {allowed}"
 
-    def table_head(self, chunk: Chunk) -> list[str]:
-        """Return caption and header lines that a continuation chunk should repeat."""
+    def table_heads(self, chunk: Chunk) -> list[list[str]]:
+        """Return caption and header lines that a continuation chunk may repeat.
+
+        Two where estimates decide whether its row exceeds the cap.
+        """
+        head = self.table_head(chunk)
+        return [head, self.table_head(chunk, cells=False)] if self.slack else [head]
+
+    def table_head(self, chunk: Chunk, *, cells: bool = True) -> list[str]:
+        """Return caption and header lines, or only the header's cells above a part of a row."""
         first = self.blocks_in(chunk)[0]
         rows = self.lines_of(first) if first.kind == "table" else []
         if len(rows) < 2 or chunk.start < rows[1][0]:
             return []
         lines = self.text[first.start : rows[1][0]].strip().split("\n")
-        span = self.columns_span(chunk, first)
+        span = self.columns_span(chunk, first) if cells else None
         if span is not None:
             lines = [self.text[span[0] : span[1]]]
         caption = self.caption_of(first)
@@ -155,17 +168,16 @@ class Laws:
         columns = list(pairwise(bars)) if header.endswith("|") else []
         if not header.startswith("|") or not row.startswith("|"):
             return None
-        first = len(BAR.findall(self.text[start : chunk.start + 1])) - 1
-        last = len(BAR.findall(self.text[start : chunk.end])) - 1
-        if chunk.end == start + len(row) and row.endswith("|"):
-            last -= 1
+        most = len(BAR.findall(row)) - 1 - row.endswith("|")
+        first = min(most, len(BAR.findall(self.text[start : chunk.start + 1])) - 1)
+        last = min(most, len(BAR.findall(self.text[start : chunk.end])) - 1)
         if last >= len(columns):
             return None
         return columns[first][0], columns[last][1] + 1
 
     def exceeds(self, text: str) -> bool:
-        """Return whether a text exceeds the cap."""
-        return self.size(text) > self.settings.max_tokens
+        """Return whether a text may exceed the cap."""
+        return not self.certainly_fits(text)
 
     def caption_of(self, table: Block) -> Block | None:
         """Return a table's caption: before it, after it, or before the paragraph before it.
@@ -330,6 +342,9 @@ class Laws:
             if i + 1 == len(self.chunks) or self.settings.overlap:
                 continue
             following = self.blocks_in(self.chunks[i + 1])[0]
+            together = self.text[chunk.start : self.chunks[i + 1].end]
+            if boundary.reason == "max_tokens" and self.surely_fits(chunk.prefix + together):
+                yield f"chunk {i} says max_tokens, but could go on"
             opens = following.kind in HEADINGS and self.chunks[i + 1].start <= following.start
             before = self.blocks_in(chunk)[-1]
             if opens and before.kind not in HEADINGS and boundary.reason != "heading":
@@ -358,9 +373,38 @@ class Laws:
                 start, end = span
             header = self.text[start:end].strip()
             piece = self.text[chunk.start : chunk.end]
+            whole = self.text[first.start : self.lines_of(first)[1][0]].strip()
+            if self.slack and f"{whole}\n" in chunk.prefix:
+                start, end, header = first.start, self.lines_of(first)[1][0], whole
             has = f"{header}\n" in chunk.prefix
             if not has and span is None and self.certainly_fits(f"{header}\n{piece}"):
                 yield f"chunk {chunk.index} does not repeat its table's header"
             expected = [u.index for u in self.units if start < u.end and u.start < end]
             if list(chunk.header_units) != (expected if has else []):
                 yield f"chunk {chunk.index} pools {chunk.header_units} as its header"
+
+    def overlaps(self) -> Iterator[str]:
+        """Check that what is repeated is prose of one kind and section, no more than asked."""
+        for before, chunk in pairwise(self.chunks):
+            if chunk.start >= before.end:
+                continue
+            start, end = chunk.start, before.end
+            blocks = [b for b in self.document.blocks if b.start < end and start < b.end]
+            following = next(b for b in self.document.blocks if b.end > end)
+            if len({(b.kind, b.heading_path) for b in blocks}) > 1:
+                yield f"chunk {chunk.index} repeats several kinds or sections"
+            if {b.kind for b in blocks} & {*HEADINGS, "table", "code", "formula"}:
+                yield f"chunk {chunk.index} repeats {blocks[0].kind}"
+            if chunk.end > end and following.kind != blocks[-1].kind:
+                yield f"chunk {chunk.index} repeats {blocks[-1].kind} before {following.kind}"
+            if self.settings.overlap_unit == "sentences" and self.settings.separators == "auto":
+                begun = [u for u in self.units if start <= u.start < end and not u.piece]
+                if len(begun) > self.settings.overlap:
+                    yield f"chunk {chunk.index} repeats {len(begun)} sentences"
+
+    def numbers(self) -> Iterator[str]:
+        """Check that distances are finite, and given with their threshold where one is used."""
+        for chunk in self.chunks:
+            for value in (chunk.boundary.distance, chunk.boundary.threshold):
+                if value is not None and not math.isfinite(value):
+                    yield f"boundary {chunk.index} has the distance or threshold {value}"

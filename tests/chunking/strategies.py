@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from chunking.model import Block, BlockKind, Document, Tokens
 from chunking.settings import ChunkingSettings, Strategy, ThresholdType
@@ -87,12 +88,34 @@ EXACT = (ADDITIVE, BYTES, DROPPING)
 """Tokenizers whose counts are the sums that the document's tokens promise."""
 
 
+ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+"""Any Unicode but lone surrogates: NUL, marks, joiners, right-to-left, private use."""
+
+PRETTY = (
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467\U0001f3fd",
+    "e\u0301\u0327",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "\x00",
+    "\u0e17\u0e35\u0e48",
+    "\r\n",
+    "\ufeff",
+    "https://a.example/x?y=1.2",
+    "v1.2.3",
+    "\u3002\u300d",
+)
+
+
 @st.composite
 def sentences(draw: st.DrawFn, most: int = 40) -> str:
     """Return one sentence, now and then with odd characters or without an end."""
     words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=most))
-    if draw(st.integers(0, 9)) == 0:
+    odd = draw(st.integers(0, 19))
+    if odd == 0:
         words.insert(0, draw(st.text(alphabet=ODD + "abc", min_size=1, max_size=6)))
+    elif odd == 1:
+        words.append(draw(ANY_TEXT))
+    elif odd == 2:
+        words.insert(len(words) // 2, draw(st.sampled_from(PRETTY)))
     text = " ".join(words)
     return text[:1].upper() + text[1:] + draw(st.sampled_from([".", ".", ".", "!", "?", "", "…"]))
 
@@ -100,6 +123,21 @@ def sentences(draw: st.DrawFn, most: int = 40) -> str:
 def _clean(text: str) -> str:
     """Return a text as a block may hold it: no blank lines, no blanks at its ends."""
     return re.sub(r"\n\s*\n", "\n", text).strip() or "x"
+
+
+MARKUP = (
+    *("# Harbour rules", "## Of pilots", "- a willow", "  1. a ledger", "| a | b |", "|---|---|"),
+    *("> said", "```py", "def f(x):", "    return x", "---", "@cached", "// note", "}"),
+    *("<h2>Ports</h2>", "<p>The <b>river</b> is long.", "</div>", "<ul><li>one</li>", "<br>"),
+    *("<!-- a", "-->", "<table><tr><td>x"),
+)
+
+
+@st.composite
+def markup(draw: st.DrawFn) -> str:
+    """Return lines of raw Markdown, HTML and code, as a text column may hold them."""
+    line = st.one_of(st.sampled_from(MARKUP), sentences(most=20))
+    return _clean("\n".join(draw(st.lists(line, min_size=1, max_size=10))))
 
 
 @st.composite
@@ -136,6 +174,17 @@ def code(draw: st.DrawFn) -> str:
     return "```py\n" + "\n".join([*lines, "end"]) + "\n```"
 
 
+@st.composite
+def code_of_definitions(draw: st.DrawFn) -> str:
+    """Return a fenced code block of definitions with comments and decorators."""
+    parts = []
+    for i in range(draw(st.integers(1, 8))):
+        lead = draw(st.sampled_from(["", "# about it\n", "@cached\n", "/** doc */\n"]))
+        body = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12))
+        parts.append(f"{lead}def f{i}(x):\n" + "\n".join(f"\t{word} = x" for word in body))
+    return "```\n" + draw(st.sampled_from(["\n\n", "\n"])).join(parts) + "\n```"
+
+
 _PROSE_KINDS: tuple[BlockKind, ...] = (
     "paragraph", "paragraph", "paragraph", "list_item", "list_item", "caption", "footnote",
     "formula", "picture", "other",
@@ -159,9 +208,17 @@ def documents(draw: st.DrawFn, max_blocks: int = 14) -> Document:
             text = _clean(draw(sentences(most=draw(st.sampled_from([3, 3, 3, 60])))))
             builder.heading(text.replace("\n", " "), level=draw(st.integers(1, 4)), kind=kind)
         elif kind == "table":
-            builder.table(draw(tables()))
+            lines = draw(tables())
+            if draw(st.integers(0, 4)):
+                builder.table(lines)
+            else:
+                builder.add("table", "\n".join(lines))
         elif kind == "code":
-            builder.add("code", draw(code()), code_language="py")
+            builder.add("code", draw(st.one_of(code(), code_of_definitions())), code_language="py")
+        elif kind == "paragraph" and not draw(st.integers(0, 5)):
+            builder.add(kind, draw(markup()))
+        elif kind == "list_item":
+            builder.add(kind, draw(prose()), level=draw(st.integers(1, 3)))
         else:
             builder.add(kind, draw(prose()))
     return builder.build()
@@ -228,28 +285,59 @@ class DocumentBuilder:
         return Document(text=self._text, blocks=tuple(self._blocks), language=self._language)
 
 
+VECTOR_KINDS = ("topics", "equal", "zero", "random", "huge", "tiny", "half")
+
+
+def vectors_of(kind: str, n_units: int, seed: int = 0) -> NDArray[np.floating]:
+    """Return one vector per unit: of topics with noise, or degenerate."""
+    rng = np.random.default_rng(seed)
+    shape = (n_units, 12)
+    if kind == "equal":
+        return np.ones(shape, dtype=np.float32)
+    if kind == "zero":
+        return np.zeros(shape, dtype=np.float32)
+    if kind in ("random", "half"):
+        values = rng.normal(size=shape)
+        return values.astype(np.float16 if kind == "half" else np.float32)
+    if kind in ("huge", "tiny"):
+        exponents = rng.integers(20, 37, size=(n_units, 1)) * (1 if kind == "huge" else -1)
+        return (rng.uniform(-1, 1, size=shape) * 10.0**exponents).astype(np.float32)
+    topics = rng.normal(size=(8, 12))
+    chosen = np.cumsum(rng.random(n_units) < 0.2) % 8
+    return (topics[chosen] + rng.normal(size=shape) * 0.4).astype(np.float32)
+
+
 @st.composite
 def settings(draw: st.DrawFn, boundaries: Strategy | None = None) -> ChunkingSettings:
     """Return any settings that are allowed."""
-    cap = draw(st.sampled_from([16, 24, 40, 64, 120, 200, 400]))
-    target = draw(st.integers(1, cap))
+    cap = draw(
+        st.one_of(st.sampled_from([16, 24, 40, 64, 120, 200, 400, 2000]), st.integers(16, 2000))
+    )
+    target = draw(st.one_of(st.integers(1, cap), st.just(cap)))
+    minimum = draw(st.one_of(st.integers(0, target), st.just(target)))
     strategies: tuple[Strategy, ...] = get_args(Strategy)
     chosen = draw(st.sampled_from(strategies)) if boundaries is None else boundaries
     kind = draw(st.sampled_from(get_args(ThresholdType)))
+    highest = 100.0 if kind in ("percentile", "gradient") else 5.0
     overlap = 0
     unit: Literal["tokens", "sentences"] = draw(st.sampled_from(["tokens", "sentences"]))
     if chosen in ("fixed", "recursive") and draw(st.booleans()):
-        overlap = draw(st.integers(1, 3 if unit == "sentences" else cap // 2))
+        overlap = draw(st.integers(1, 5 if unit == "sentences" else cap - 1))
+    in_chars = chosen == "fixed" and draw(st.booleans())
     return ChunkingSettings(
         boundaries=chosen,
         max_tokens=cap,
         target_tokens=target,
-        min_tokens=draw(st.integers(0, target)),
+        min_tokens=minimum,
+        target_chars=draw(st.integers(1, 3000)) if in_chars else None,
+        separators=draw(st.sampled_from(["auto", "auto", "prose", "markdown", "html", "code"]))
+        if chosen == "recursive"
+        else "auto",
         overlap=overlap,
         overlap_unit=unit,
         threshold_type=kind,
-        threshold=draw(st.sampled_from([0.0, 0.5, 1.0, 50.0, 95.0, 100.0])),
-        buffer=draw(st.integers(0, 2)),
-        min_sentences=draw(st.integers(1, 3)),
+        threshold=draw(st.one_of(st.none(), st.floats(0.0, highest))),
+        buffer=draw(st.integers(0, 3)),
+        min_sentences=draw(st.integers(1, 4)),
         prefix_headings=draw(st.booleans()),
     )

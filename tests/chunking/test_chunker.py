@@ -24,10 +24,12 @@ from tests.chunking.strategies import (
     EXACT,
     NASTY,
     TOKENIZERS,
+    VECTOR_KINDS,
     DocumentBuilder,
     FakeTokenizer,
     documents,
     settings,
+    vectors_of,
 )
 from tests.corpus import REPORTS, requires_corpus
 
@@ -47,32 +49,36 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
-def vectors_for(units: Sequence[Sentence], seed: int = 0) -> NDArray[np.float32]:
-    """Return seeded vectors with a few topic changes among them."""
-    rng = np.random.default_rng(seed)
-    topics = rng.normal(size=(8, 12))
-    chosen = np.cumsum(rng.random(len(units)) < 0.2) % 8
-    noise = rng.normal(size=(len(units), 12)) * 0.4
-    return np.asarray(topics[chosen] + noise, dtype=np.float32)
+def vectors_for(units: Sequence[Sentence], kind: str = "topics") -> NDArray[np.floating]:
+    """Return seeded vectors, by default with a few topic changes among them."""
+    return vectors_of(kind, len(units))
 
 
 def chunked(
-    document: Document, chosen: ChunkingSettings, tokenizer: FakeTokenizer = ADDITIVE
+    document: Document,
+    chosen: ChunkingSettings,
+    tokenizer: FakeTokenizer = ADDITIVE,
+    kind: str = "topics",
 ) -> tuple[list[Sentence], list[Chunk]]:
     """Return the units and chunks of a document under fake vectors."""
     tokens = tokenizer(document.text)
     units = split_units(document, tokens)
-    vectors = vectors_for(units)
+    vectors = vectors_for(units, kind)
     return units, chunk_document(document, units, tokens, vectors, chosen, tokenizer.count)
 
 
 @QUIET
-@given(document=documents(), chosen=settings(), tokenizer=st.sampled_from(EXACT))
+@given(
+    document=documents(),
+    chosen=settings(),
+    tokenizer=st.sampled_from(EXACT),
+    kind=st.sampled_from(VECTOR_KINDS),
+)
 def test_every_law_holds(
-    document: Document, chosen: ChunkingSettings, tokenizer: FakeTokenizer
+    document: Document, chosen: ChunkingSettings, tokenizer: FakeTokenizer, kind: str
 ) -> None:
-    """Any document under any settings keeps every law, by an independent check."""
-    units, chunks = chunked(document, chosen, tokenizer)
+    """Any document under any settings and vectors keeps every law, by an independent check."""
+    units, chunks = chunked(document, chosen, tokenizer, kind)
     note(repr([(c.start, c.end, c.n_tokens, c.boundary.reason) for c in chunks]))
     assert not violations(document, units, chunks, chosen, tokenizer.count)
 

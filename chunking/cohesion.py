@@ -3,18 +3,20 @@
 Cutting a text where the summed scatter is least is kernel change-point detection
 with the cosine kernel (Arlot, Celisse and Harchaoui, 2019, "A Kernel Multiple
 Change-point Algorithm via Model Selection", section 2); the size costs of packing
-take the place of its penalty. Legend: U units, A atoms, D dimensions.
+take the place of its penalty. Legend: U units, A atoms, D dimensions, E ends and J
+starts of chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chunking.atoms import Atoms
 from chunking.layout import Layout
+from chunking.packing import Cohesion
 
 __all__ = ["cohesion_of"]
 
@@ -22,31 +24,60 @@ WEIGHT = 4.0
 """Cost of a target's worth of tokens that have nothing in common."""
 
 _DECIMALS = 6
+_ENDS = 128
+"""Ends of chunks that are looked at together."""
 
 
-def cohesion_of(
-    layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]
-) -> Callable[[int, int], Sequence[float]]:
-    """Return the function that gives the scatter costs of all chunks with one end."""
+def cohesion_of(layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]) -> Cohesion:
+    """Return the function that gives the scatter costs of the chunks of a run."""
     sums_AD, weights_A = _atom_sums(layout, atoms, vectors_UD)
+    before_A = np.append(0.0, np.cumsum(weights_A))
     scale = WEIGHT / max(1, layout.settings.target_tokens)
 
-    def cohesion(first: int, end: int) -> Sequence[float]:
-        sums = np.cumsum(sums_AD[first:end][::-1], axis=0, dtype=np.float64)
-        weights = np.cumsum(weights_A[first:end][::-1])
-        squares = np.einsum("ad,ad->a", sums, sums)
-        inside = np.divide(squares, weights, out=np.zeros_like(weights), where=weights > 0)
-        costs: list[float] = np.round((weights - inside) * scale, _DECIMALS).tolist()
-        return costs
+    def cohesion(start: int, firsts: Sequence[int]) -> Iterator[Sequence[float]]:
+        squares_J = np.zeros(0)
+        for low in range(0, len(firsts), _ENDS):
+            part = firsts[low : low + _ENDS]
+            first, middle, end = part[0], start + low, start + low + len(part)
+            squares_EJ = _squares(sums_AD[first:end], squares_J)
+            weights_EJ = before_A[middle + 1 : end + 1, None] - before_A[first:end]
+            costs_EJ = weights_EJ - np.divide(
+                squares_EJ, weights_EJ, out=np.zeros_like(weights_EJ), where=weights_EJ > 0
+            )
+            rows = np.round(costs_EJ * scale, _DECIMALS)[:, ::-1].tolist()
+            for i, (row, own) in enumerate(zip(rows, part, strict=True)):
+                yield row[len(part) - 1 - i : end - own]
+            following = firsts[low + _ENDS] if low + _ENDS < len(firsts) else end
+            squares_J = squares_EJ[-1, following - first :]
 
     return cohesion
+
+
+def _squares(sums_JD: NDArray[np.floating], before_J: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the squared lengths of the sums of atoms ``[j, e]`` for each e and j (E x J).
+
+    The last E of the J atoms are the ends; ``before_J`` holds the squared lengths of the
+    sums from each of the others up to the first end. All is summed from j on, or from e
+    back, so that a number does not depend on where a block of ends begins.
+    """
+    n_before = len(before_J)
+    exact_JD = sums_JD.astype(np.float64)
+    products_EJ = exact_JD[n_before:] @ exact_JD.T
+    own_E = np.diagonal(products_EJ, n_before)
+    crossed_EJ = np.cumsum(np.tril(products_EJ, n_before - 1)[:, ::-1], axis=1)[:, ::-1]
+    steps_EJ = np.tril(2.0 * crossed_EJ + own_E[:, None], n_before)
+    steps_EJ[0, :n_before] += before_J
+    return np.cumsum(steps_EJ, axis=0)
 
 
 def _atom_sums(
     layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Return the sum of each atom's unit vectors, scaled to unit length, and their weights."""
-    norms_U = np.linalg.norm(vectors_UD.astype(np.float32), axis=1)
+    # By its largest entry first, so that no square overflows or vanishes.
+    peaks_U = np.abs(vectors_UD).max(axis=1, initial=0.0).astype(np.float32)
+    scaled_UD = vectors_UD.astype(np.float32) / np.where(peaks_U > 0, peaks_U, 1.0)[:, None]
+    norms_U = np.linalg.norm(scaled_UD, axis=1)
     weights_U = np.asarray([unit.n_tokens for unit in layout.units], dtype=np.float64)
     weights_U[norms_U == 0] = 0.0
     factors_U = weights_U / np.where(norms_U > 0, norms_U, 1.0)
@@ -55,7 +86,7 @@ def _atom_sums(
     sums_AD = np.zeros((len(atoms), vectors_UD.shape[1]), dtype=np.float32)
     weights_A = np.zeros(len(atoms), dtype=np.float64)
     if len(full):
-        weighted_UD = (vectors_UD * factors_U[:, None]).astype(np.float32)
+        weighted_UD = (scaled_UD * factors_U[:, None]).astype(np.float32)
         sums_AD[full] = np.add.reduceat(weighted_UD, bounds[full], axis=0)
         weights_A[full] = np.add.reduceat(weights_U, bounds[full])
     return sums_AD, weights_A

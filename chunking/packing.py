@@ -8,8 +8,9 @@ number of others and the whole is linear in the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from chunking.atoms import Atoms
 from chunking.bonds import BOND, WHOLE
@@ -18,8 +19,9 @@ from chunking.settings import ChunkingSettings
 
 __all__ = ["Limits", "pack", "pack_greedily", "size_costs"]
 
-Cohesion = Callable[[int, int], Sequence[float]]
-"""``cohesion(first, end)``: costs of the chunks ``[j, end)`` for j = end - 1 down to first."""
+Cohesion = Callable[[int, Sequence[int]], Iterator[Sequence[float]]]
+"""``cohesion(start, firsts)`` yields, for each end i from start + 1 on, the costs of the
+chunks ``[j, i)`` for j = i - 1 down to the next of ``firsts``."""
 
 _TIE = 1e-9
 
@@ -79,14 +81,12 @@ def pack(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> li
     sizes, cut, by_size = atoms.sizes, costs.cut, limits.by_size
     soft, due, top = limits.soft, limits.due, len(limits.by_size) - 1
     room = limits.cap - limits.special
+    firsts = _firsts(sizes, room, start, end)
+    extras = limits.cohesion(start, firsts) if limits.cohesion else repeat(None)
     best = [0.0] * (end - start + 1)
     origin = [start] * (end - start + 1)
-    first = start
-    for i in range(start + 1, end + 1):
+    for i, first, extra in zip(range(start + 1, end + 1), firsts, extras, strict=False):
         size_i = sizes[i]
-        while first < i - 1 and size_i - sizes[first] > room:
-            first += 1
-        extra = limits.cohesion(first, i) if limits.cohesion else None
         lowest, at = float("inf"), i - 1
         for j in range(i - 1, first - 1, -1):
             size = size_i - sizes[j]
@@ -103,6 +103,22 @@ def pack(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> li
         best[i - start] = lowest + (cut[i] if i < end else 0.0)
         origin[i - start] = at
     return _ends(origin, start, end)
+
+
+def _firsts(sizes: Sequence[int], room: int, start: int, end: int) -> list[int]:
+    """Return, for each end, the first start of a chunk that may hold the cap.
+
+    Atoms without tokens are many in no chunk either: a chunk has at most as many atoms
+    as it may have tokens.
+    """
+    firsts = []
+    first = start
+    for i in range(start + 1, end + 1):
+        size, least = sizes[i] - room, i - max(room, 1)
+        while first < i - 1 and (sizes[first] < size or first < least):
+            first += 1
+        firsts.append(first)
+    return firsts
 
 
 SHORT = 2.0 * 100.0

@@ -1,18 +1,18 @@
 """Sentence boundaries as exact spans, in linear time, without a model.
 
-One regular expression finds every candidate terminator; for a full stop followed
-by a blank a few constant-time rules decide (word before, word after, language).
-The rules follow the usual rule-based order (Kiss and Strunk, 2006, section 2:
-abbreviations, initials, ordinals), with word lists instead of statistics.
+One regular expression finds every place where a sentence may end; constant-time rules
+decide. What a full stop means depends on the language (:mod:`chunking.full_stops`).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
+from heapq import merge
 
-from chunking.languages import LanguageRules, rules_for
+from chunking.clauses import clause_cuts
+from chunking.full_stops import OPENING_MARKS, full_stop_ends
+from chunking.language_rules import LanguageRules, rules_for
 from chunking.splitting import joins, span_of
 from chunking.unspaced import WordBreaks, word_starts
 
@@ -22,46 +22,67 @@ MAX_SENTENCE_CHARS = 1000
 """A longer stretch without a sentence end is cut at its best inner places."""
 
 _PIECE_CHARS = 500
-_LOOK_BACK = 48
 _FOLLOWING = 64
-_LIST_DIGITS = 3
-_LONGEST_LISTED = 8
 _MARGIN = 8
 
 _CLOSERS = (
-    "\"'\u2019\u201d\u00bb\u203a)\\]}\u300d\u300f\uff09\u3011\u300b\u3009\u201c\u2018\u00ab*_"
+    "\"'\u2019\u201d\u00bb\u203a)\\]}\u300d\u300f\uff09\u3011\u300b\u3009"
+    "\u201c\u2018\u00ab*_\u00b9\u00b2\u00b3\u2070-\u2079\u2020\u2021"
 )
-_WIDE_CLOSERS = "\"'\u2019\u201d)\\]\u300d\u300f\uff09\u3011\u300b\u3009"
-_OPENERS = (
-    "\"'\u2018\u201c\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1\u300c\u300e*_-\u2013\u2014"
-)
+_QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u00ab\u00bb\u2039\u203a\u300d\u300f*_")
+_WIDE_CLOSERS = "\"'\u2019\u201d)\\]\u00bb\u300d\u300f\uff09\u3011\u300b\u3009"
 # Marks that end a sentence whatever follows: no blank is written after them.
-_NO_BLANK_NEEDED = (
+_WIDE = (
     "\u3002\uff61\uff01\uff1f\uff0e\u0964\u0965\u06d4\u061f"
     "\u1362\u1367\u104b\u17d4\u0589\u2e2e\u037e"
 )
-_BULLET = r"[^\S\n]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{1,3}|[a-z])[.)])[^\S\n]"
+_STOPS = ".!?\u2026\u203c\u203d\u2047-\u2049"
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_FACES = "\U0001f300-\U0001faff\u2639-\u263b\u2764\u2665"
+_FACE_PARTS = _FACES + "\ufe0f\u200d\U0001f1e6-\U0001f1ff"
+_BLANK = r"[^\S\n]"
+_BULLET = rf"{_BLANK}*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{{1,3}}|[a-z])[.)]){_BLANK}"
+# Lines of a transcript: a time of day to the second, or a name in capitals.
+_CAPITAL = r"[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f]"
+_NAME = rf"{_CAPITAL}(?:{_CAPITAL}|['.-]){{1,24}}"
+_TURN = rf">>|\[?\d{{1,2}}:\d\d:\d\d|\[\d{{1,2}}:\d\d\]|{_NAME}(?:{_BLANK}{_NAME}){{0,2}}:{_BLANK}"
+_PART = r"[\w.'\u2019-]"
+_NAMED = rf"{_CAPITAL}{_PART}{{0,24}}(?:{_BLANK}{_PART}{{1,24}}){{0,2}}:{_BLANK}"
 
-_STOPS = r".!?\u2026\u203c\u203d\u2047-\u2049"
 
-# Every repeat starts where its run starts, never inside it: a run of dots, blanks or
-# brackets is read once, whatever its length.
-_CANDIDATE = re.compile(
-    rf"(?P<wide>[{_NO_BLANK_NEEDED}][{_NO_BLANK_NEEDED}!?]*[{_WIDE_CLOSERS}]*)"
-    rf"|(?<![{_STOPS}])(?P<stop>[{_STOPS}]+)"
-    rf"(?P<close>(?:\[\d{{1,3}}\])*[{_CLOSERS}]*)"
-    r"(?=\s|\Z|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
-    rf"|(?P<line>\n(?:[^\S\n]*\n\s*|(?={_BULLET})))"
-)
-_GREEK_QUESTION = re.compile(r";(?=\s)")
-_DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
-_ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
-# Short words without a vowel are abbreviations in most languages; "ff." closes a reference.
-_VOWELLESS = re.compile(r"(?!ff\Z)[bcdfghjklmnpqrstvwxz]{2,5}\Z")
-_WORD = re.compile(r"\w[\w'\u2019-]*")
+def _places(stops: str) -> re.Pattern[str]:
+    """Return the pattern of places where a sentence may end, for these terminators.
+
+    It begins with the set of all marks, which is searched for fastest. Runs are taken
+    whole and never given back, so that each is read once.
+    """
+    return re.compile(
+        rf"[{stops}{_WIDE}{_FACES}\n](?:"
+        rf"(?<=[{_WIDE}])(?P<wide>[{_WIDE}!?]*+[{_WIDE_CLOSERS}]*+)"
+        rf"|(?<=[{stops}])(?<![{stops}][{stops}])(?P<stop>[{stops}]*+)"
+        rf"(?P<close>(?:\[\d{{1,3}}\])*+[{_CLOSERS}]*+)"
+        rf"(?P<note>(?<=[^\W\d_A-Z][^\W\d_A-Z]\.)\d\d?(?:[,\u2013-]\d\d?)*+(?=\s+{_CAPITAL}))?+"
+        rf"(?=\s|\Z|[{_CJK}])"
+        rf"|(?<=\n)(?P<line>{_BLANK}*+\n\s*+|(?={_BULLET}|{_TURN}|{_NAMED}))"
+        rf"|(?<=[{_FACES}])(?P<face>[{_FACE_PARTS}]*+)(?=\s)"
+        r")"
+    )
+
+
+_ANY_PLACE = _places(_STOPS)
+_GREEK_PLACE = _places(_STOPS + ";")
+_FIRST_TURN = re.compile(rf"\s*(?:{_TURN}|{_NAMED}|\[?\d{{1,2}}:\d\d)")
+_LATER_TURN = re.compile(rf"(?:{_NAMED}|\d{{1,2}}:\d\d{_BLANK})")
+_SURE_LINE = re.compile(rf"{_BULLET}|{_TURN}")
+_LINE_NUMBER = re.compile(rf"{_BLANK}*\d{{1,3}}\.{_BLANK}+(\w+)?")
+_LAST_WORD = re.compile(r"(\w+)\s*\Z")
+_LIST_LETTER = re.compile(r"[a-z]\)\s")
+_DUTCH_CAPITAL = re.compile(r"['\u2018\u2019][stn] [A-Z]")
+# What still belongs to the sentence, set off by a blank: a French closing mark, an emoji.
+_SPACED_END = re.compile(rf"[ \u00a0\u202f](?:[\u00bb\u203a]|[{_FACES}][{_FACE_PARTS}]*+)(?=\s|\Z)")
 _SOFT_BREAKS = (
     re.compile(r"\n"),
-    re.compile(r"[;:\u2014\u3001\uff0c\u060c,](?=\s|[\u3000-\u9fff])"),
+    re.compile(r"[;:\u2014\u3001\uff0c\u060c\u061b,](?=\s|[\u3000-\u9fff])"),
 )
 
 
@@ -90,10 +111,12 @@ def sentence_spans(text: str, start: int, end: int, language: str | None) -> lis
     non-blank code point of the range. ``language`` is an ISO 639 code or None.
     """
     rules = rules_for(language)
-    greek = (language or "").lower().startswith("el")
+    cuts: Iterator[int] = iter(_cuts(text, start, end, rules))
+    if rules.clauses_at_blanks:
+        cuts = merge(cuts, clause_cuts(text, start, end))
     spans: list[tuple[int, int]] = []
     position = start
-    for cut in [*_cuts(text, start, end, rules, greek=greek), end]:
+    for cut in (*cuts, end):
         if cut > position:
             first, last = span_of(text, position, cut)
             if first < last:
@@ -102,115 +125,89 @@ def sentence_spans(text: str, start: int, end: int, language: str | None) -> lis
     return spans
 
 
-def _cuts(text: str, start: int, end: int, rules: LanguageRules, *, greek: bool) -> list[int]:
+def _cuts(text: str, start: int, end: int, rules: LanguageRules) -> list[int]:
     cuts = []
-    first = start
-    for match in _CANDIDATE.finditer(text, start, end):
-        if match.lastgroup == "line" or _ends_here(text, start, end, match, rules):
-            start = _after_spaced_closer(text, match.end(), end)
+    turns = _FIRST_TURN.match(text, start, end) is not None
+    pattern = _GREEK_PLACE if rules.greek else _ANY_PLACE
+    for match in pattern.finditer(text, start, end):
+        kind = match.lastgroup
+        if match.start() < start:
+            continue
+        if kind == "line":
+            ends = bool(match["line"]) or _line_ends(text, start, match.end(), rules, turns=turns)
+        elif kind == "face":
+            ends = _face_ends(text, start, end, match)
+        elif kind == "wide":
+            ends = _wide_ends(text, end, match, rules)
+        else:
+            ends = _stop_ends(text, start, end, match, rules)
+        if ends:
+            spaced = _SPACED_END.match(text, match.end(), end) if kind != "line" else None
+            start = spaced.end() if spaced else match.end()
             cuts.append(start)
-    if greek:
-        cuts.extend(match.end() for match in _GREEK_QUESTION.finditer(text, first, end))
-        cuts.sort()
     return cuts
 
 
-def _ends_here(text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules) -> bool:
-    if match.lastgroup == "wide":
-        return not _quoted_clause(text, match, end)
-    at = match.start("stop")
-    following = _following(text, match.end(), end)
-    if not following:
+def _stop_ends(text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules) -> bool:
+    after, close = match.end(), match["close"]
+    piece = text[after : min(end, after + _FOLLOWING)].lstrip()
+    following = piece.lstrip(OPENING_MARKS + " \u00a0\u202f") or piece
+    if not following or piece[0] in "\u00bf\u00a1":
+        # Only blanks follow for so long that no sentence goes on; or Spanish opens one.
         return True
-    if match.end() < end and not text[match.end()].isspace():
-        return at > start and _is_cjk(text[at - 1])
-    if following[0].islower():
+    if after < end and not text[after].isspace():
+        return match.start() > start and _is_cjk(text[match.start() - 1]) and not close
+    listed = _LIST_LETTER.match(following) is not None
+    if following[0].islower() and not listed:
+        return rules.code == "nl" and _DUTCH_CAPITAL.match(piece) is not None
+    if close and close[-1] in _QUOTES:
+        return not (rules.reporting and rules.reporting.match(following))
+    if match["stop"] or text[match.start()] != ".":
+        return True
+    noted = match["note"] is not None
+    return full_stop_ends(text, start, match.start(), following, rules, noted=noted)
+
+
+def _wide_ends(text: str, end: int, match: re.Match[str], rules: LanguageRules) -> bool:
+    """Decide for a mark that no blank follows: no end where a quotation is only reported."""
+    at, after = match.span()
+    if text[at] == "\uff0e" and after == at + 1 and at and text[at - 1].isdigit():
         return False
-    quoted = match.group("close")[-1:] not in (")", "]", "}", "")
-    if quoted or match.group("stop") != ".":
+    last = text[after - 1]
+    if after == end:
         return True
-    return _full_stop_ends(text, start, at, following, rules)
-
-
-def _full_stop_ends(text: str, start: int, at: int, following: str, rules: LanguageRules) -> bool:
-    """Decide for a full stop at ``at`` that is followed by a blank and no small letter."""
-    before = text[max(start, at - _LOOK_BACK) : at]
-    words = before.rsplit(None, 1)
-    word = words[-1].lstrip(_OPENERS) if words and not before[-1:].isspace() else ""
-    # The usual case first: a long lower-case word is no abbreviation in any list.
-    if not word or (len(word) > _LONGEST_LISTED and word.isalpha()):
-        return True
-    next_word = _next_word(following)
-    key = word.lower()
-    if key in rules.open_words:
+    if last in "\u300d\u300f\uff09" and "\u3040" <= text[after] <= "\u309f":
         return False
-    if key.isdigit() or _ORDINAL.match(word):
-        if len(word) <= _LIST_DIGITS and _opens_line(text, start, at - len(word)):
-            return False
-        return _number_ends(word, next_word, rules)
-    if len(word) == 1:
-        return _single_letter_ends(word, next_word, rules)
-    if key in rules.either_words or _DOTTED.match(word):
-        return next_word in rules.openers
-    if _VOWELLESS.match(word) or key.rsplit("/", 1)[-1] in rules.open_words:
-        return next_word in rules.openers
-    tail = key.rsplit("-", 1)[-1].rsplit("(", 1)[-1]
-    return tail not in rules.open_words
+    quoted = last in _QUOTES or (rules.code == "ja" and last in "\uff01\uff1f")
+    if not quoted or rules.reporting is None:
+        return True
+    after += text[after].isspace()
+    return rules.reporting.match(text, after, end) is None
 
 
-def _number_ends(word: str, next_word: str, rules: LanguageRules) -> bool:
-    if next_word in rules.months and len(word) < _LIST_DIGITS:
+def _face_ends(text: str, start: int, end: int, match: re.Match[str]) -> bool:
+    """Decide for an emoji with a blank after it: an end before a capital or another script."""
+    following = text[match.end() : min(end, match.end() + _FOLLOWING)].lstrip()[:1]
+    before = text[max(start, match.start() - _FOLLOWING) : match.start()]
+    if not before or before.isspace():
         return False
-    if not word[0].isdigit():
-        if word.islower() and len(word) > 1:
-            return True
-        if len(word) == 1 and not rules.ordinals:
-            return _single_letter_ends(word, next_word, rules)
-    if rules.ordinals and _ORDINAL.match(word):
-        return next_word in rules.openers
-    return True
+    return following.isalpha() and not following.islower()
 
 
-def _single_letter_ends(word: str, next_word: str, rules: LanguageRules) -> bool:
-    if unicodedata.category(word) == "Lo" or not word.isalpha():
-        return True
-    if word == "I" and "i" in rules.openers and "the" in rules.openers:
-        return True
-    return next_word in rules.openers
+def _line_ends(text: str, start: int, at: int, rules: LanguageRules, *, turns: bool) -> bool:
+    """Decide for a line end before what looks like a list item or a speaker's turn.
 
-
-def _opens_line(text: str, start: int, at: int) -> bool:
-    """Return whether only blanks and brackets stand between the line's start and ``at``."""
-    head = text[max(start, at - _MARGIN) : at].rstrip(" \t(")
-    return head.endswith("\n") or (not head and at - start <= _MARGIN)
-
-
-def _following(text: str, at: int, end: int) -> str:
-    """Return a few words after ``at``, leading blanks and opening marks left out.
-
-    Empty where only blanks follow for so long that no sentence can go on.
+    ``turns``: the paragraph begins as a transcript or a list of names and values does.
     """
-    piece = text[at : min(end, at + _FOLLOWING)].lstrip()
-    return piece.lstrip(_OPENERS + " ") or piece
-
-
-def _next_word(following: str) -> str:
-    match = _WORD.match(following)
-    return match.group().lower() if match else ""
-
-
-def _quoted_clause(text: str, match: re.Match[str], end: int) -> bool:
-    """Return whether Japanese goes on after a closing bracket, as in a quotation with to."""
-    after = match.end()
-    closer = text[after - 1]
-    return closer in "\u300d\u300f\uff09" and after < end and "\u3040" <= text[after] <= "\u309f"
-
-
-def _after_spaced_closer(text: str, at: int, end: int) -> int:
-    """Take a French closing mark, set off by a non-breaking blank, into the sentence."""
-    if at + 1 < end and text[at] in "\u00a0\u202f" and text[at + 1] in "\u00bb\u203a":
-        return at + 2
-    return at
+    number = _LINE_NUMBER.match(text, at)
+    if number is not None:
+        # A scan breaks lines inside dates, too: "den" / "12. januar".
+        word = _LAST_WORD.search(text, max(start, at - _FOLLOWING), at)
+        article = word is not None and word[1] in rules.openers
+        return not article and (number[1] or "").lower() not in rules.months
+    if _SURE_LINE.match(text, at):
+        return True
+    return turns and _LATER_TURN.match(text, at) is not None
 
 
 def _is_cjk(character: str) -> bool:

@@ -1,0 +1,247 @@
+"""Whether a full stop ends its sentence: abbreviations, initials, numbers and labels.
+
+The order of the rules is the usual one (Kiss and Strunk, 2006, section 2), with word
+lists instead of statistics. Each looks at a bounded stretch around the full stop.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from chunking.language_rules import LanguageRules, words
+
+__all__ = ["OPENING_MARKS", "full_stop_ends"]
+
+OPENING_MARKS = (
+    "\"'\u2018\u2019\u201c\u201d\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1"
+    "\u300c\u300e*_-\u2013\u2014"
+)
+
+_LOOK_BACK = 48
+_LONGEST_LISTED = 8
+_LABEL_CHARS = 24
+_LIST_DIGITS = 3
+_LAST_DAY = 31
+
+_WORD = re.compile(r"\w[\w'\u2019-]*")
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
+_ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
+_LIST_NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[IVXLC]{1,6})\Z")
+# Short words without a vowel are abbreviations in most languages.
+_VOWELLESS = re.compile(r"[bcdfghjklmnpqrstvwxz]{2,5}\Z")
+_SPACED = re.compile(r"(?:[^\W\d_]{1,3}\.[ \u00a0\u202f]?){1,4}\Z")
+_NUMBER_FOLLOWS = re.compile(r"\d|\u00a7|[IVXLC]{1,6}\b|[A-Z]\b(?!\.)|[a-z]\)")
+_INITIAL_FOLLOWS = re.compile(r"[^\W\d_]\.")
+_SHORT_FOLLOWS = re.compile(r"\S{1,3}\.")
+_DATE_PART_FOLLOWS = re.compile(r"\d{1,2}\.(?:\s|\Z)")
+_CURRENCY = re.compile(r"[A-Z]{3}\b")
+_TAIL = re.compile(r"[-(/'\u2019]")
+_LABEL = re.compile(
+    r"\W{0,3}(?:(?P<word>[^\W\d_]{1,12})\.?|\u00a7{1,2})\s?\d{1,4}(?:\.\d{1,3})*\s?[a-z]?\Z"
+)
+_LABEL_WORDS = words(
+    "section chapter article figure table part step rule kapitel artikel artikkel figur tabel "
+    "tabell tabelle abbildung teil schritt punkt trin afsnit del paragraf paragraph chapitre titre "
+    "tableau capítulo artículo tabla sección capitolo articolo sezione tabella artigo tabela "
+    "rozdział artykuł глава статья раздел рисунок таблица kapitola článek luku madde bölüm "
+    "hoofdstuk fejezet άρθρο κεφάλαιο"
+)
+# What a letter may name: after it, the letter is the end of its name.
+_LETTER_WORDS = words(
+    "litra bokstav bogstav sub buchstabe lit letra lettera point punkt variant option type class "
+    "plan vitamin group gruppe grupp klasse klass appendix annex bilag bilaga anhang anlage annexe "
+    "anexo allegato groupe grupo gruppo hepatitis"
+)
+_AFTER_CLOCK = words(
+    "monday tuesday wednesday thursday friday saturday sunday est edt cst cdt mst mdt pst pdt et "
+    "ct pt gmt utc bst cet eastern central pacific"
+)
+_DOMAINS = words(
+    "com org net edu gov int info dk de no se fi nl fr es it pt pl ru gr tr uk eu io us ch at be "
+    "cz hu jp cn kr in il"
+)
+
+
+def full_stop_ends(
+    text: str, start: int, at: int, following: str, rules: LanguageRules, *, noted: bool
+) -> bool:
+    """Decide for the full stop at ``at`` in the sentence that begins at ``start``.
+
+    ``following``: the visible text after it, opening marks left out; it begins with no
+    small letter. ``noted``: the digits of a note stand between.
+    """
+    before = text[max(start, at - _LOOK_BACK) : at]
+    parts = before.rsplit(None, 2)
+    raw = parts[-1] if parts and not before[-1:].isspace() else ""
+    word = raw.lstrip(OPENING_MARKS)
+    # The usual case first: a long word is no abbreviation in any list.
+    if not word or (len(word) > _LONGEST_LISTED and word.isalpha() and not _street(word, rules)):
+        return True
+    key = word.lower()
+    if noted:
+        return len(key) > _LIST_DIGITS or not _listed(key, rules)
+    previous = parts[-2] if len(parts) > 1 else ""
+    if at - len(raw) <= start + len(before) - len(before.lstrip()) and _LIST_NUMBER.match(word):
+        return False
+    spaced = ""
+    if previous[-1:] == "." and len(word) <= _LIST_DIGITS:
+        spaced = _spaced(text, start, at, word)
+    known = _known_word((word, spaced, key), following, rules)
+    if known is not None:
+        return known
+    if key.isdigit() or _ORDINAL.match(word):
+        if at - start <= _LABEL_CHARS and _is_label(text[start:at], rules):
+            return False
+        return _number_ends(word, previous, following, rules)
+    if _is_initial(word):
+        return _initial_ends(word, previous, following, rules)
+    return _word_ends(word, key, following, rules)
+
+
+def _street(word: str, rules: LanguageRules) -> bool:
+    return rules.nouns and word.endswith("str")
+
+
+def _listed(key: str, rules: LanguageRules) -> bool:
+    return any(
+        key in listed
+        for listed in (rules.open_words, rules.numbered, rules.either_words, rules.closing)
+    )
+
+
+def _known_word(names: tuple[str, str, str], following: str, rules: LanguageRules) -> bool | None:
+    """Decide for the words of the lists, None for all others.
+
+    ``names``: the word as it is written, with the parts before it and without their
+    blanks, and in small letters.
+    """
+    if names[0] in rules.closing:
+        return _closing_ends(names[0], following, rules)
+    for name in names[1:]:
+        if name in rules.closing:
+            return _closing_ends(name, following, rules)
+        if name in rules.open_words:
+            return False
+        if name in rules.numbered and _NUMBER_FOLLOWS.match(following):
+            return False
+        if name in rules.either_words or name in rules.numbered:
+            return _opens(following, rules) or name == "no"
+    return None
+
+
+def _spaced(text: str, start: int, at: int, word: str) -> str:
+    """Return the abbreviation that ``word`` ends, written without its blanks, or nothing."""
+    low = max(start, at - _LABEL_CHARS)
+    head = _SPACED.search(text, low, at - len(word))
+    if head is None:
+        return ""
+    return "".join(head.group().split()).lower() + word.lower()
+
+
+def _closing_ends(name: str, following: str, rules: LanguageRules) -> bool:
+    if name in ("a.m", "p.m") and _next_word(following) in _AFTER_CLOCK:
+        return False
+    if following[0].isdigit() or _CURRENCY.match(following):
+        return False
+    return following[0].isalpha() or _opens(following, rules)
+
+
+def _opens(following: str, rules: LanguageRules) -> bool:
+    return _next_word(following) in rules.openers
+
+
+def _next_word(following: str) -> str:
+    match = _WORD.match(following)
+    return match.group().lower() if match else ""
+
+
+def _is_label(sentence: str, rules: LanguageRules) -> bool:
+    """Return whether a sentence so far is only a label such as ``Art. 2`` or ``§ 1``."""
+    match = _LABEL.match(sentence)
+    if match is None:
+        return False
+    word = (match["word"] or "").lower()
+    return not word or word in rules.numbered or word in _LABEL_WORDS
+
+
+def _number_ends(word: str, previous: str, following: str, rules: LanguageRules) -> bool:
+    next_word = _next_word(following)
+    if next_word in rules.months and len(word) < _LIST_DIGITS:
+        return False
+    if not word[0].isdigit():
+        if word.islower() and len(word) > 1:
+            return True
+        if len(word) == 1 and not rules.ordinals:
+            return _initial_ends(word, previous, following, rules)
+    if rules.code in ("ko", "hu") and _is_date_part(word, previous, following):
+        return False
+    if not rules.ordinals or not _ORDINAL.match(word):
+        return True
+    return _ordinal_ends(word, previous, following, rules) or next_word in rules.openers
+
+
+def _is_date_part(word: str, previous: str, following: str) -> bool:
+    """Return whether a number goes on with, or ends, a date such as ``2021. 5. 12.``."""
+    if _DATE_PART_FOLLOWS.match(following):
+        return True
+    return previous[-1:] == "." and previous[:-1].isdigit() and len(word) < _LIST_DIGITS
+
+
+def _ordinal_ends(word: str, previous: str, following: str, rules: LanguageRules) -> bool:
+    """Return whether a number is no ordinal: a clause's, a page's, or no day of a month."""
+    if following[0] == "\u00a7":
+        return False
+    before = previous.lower().lstrip(OPENING_MARKS)
+    if before.rstrip(".") in rules.numbered or before[:1] == "\u00a7" or before.endswith("str."):
+        return True
+    return not rules.nouns and word[0].isdigit() and ("." in word or int(word) > _LAST_DAY)
+
+
+def _is_initial(word: str) -> bool:
+    """Return whether a word is one letter, marks aside."""
+    return word[0].isalpha() and all(unicodedata.category(mark)[0] == "M" for mark in word[1:])
+
+
+def _initial_ends(word: str, previous: str, following: str, rules: LanguageRules) -> bool:
+    if _is_ideographic(word[0]):
+        return True
+    if "\u0e00" <= word[0] <= "\u0eff":
+        return False
+    if not (word[0].isupper() or word[0].islower()):
+        chain = previous[-1:] == "." and len(previous) <= _LIST_DIGITS
+        return not (chain or _SHORT_FOLLOWS.match(following))
+    if _INITIAL_FOLLOWS.match(following):
+        return False
+    if previous.lower() in _LETTER_WORDS or (word == "I" and rules.code in ("en", "")):
+        return True
+    chain = previous[-1:] == "." and len(previous) <= _LIST_DIGITS + 1
+    if word.islower() and rules.letters is not None and word not in rules.letters and not chain:
+        return True
+    return _opens(following, rules)
+
+
+def _is_ideographic(character: str) -> bool:
+    return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
+
+
+def _word_ends(word: str, key: str, following: str, rules: LanguageRules) -> bool:
+    """Decide for words in no list by their shape, and by the part that is in a list."""
+    if "." in key:
+        parts = key.split(".")
+        if parts[-1] in _DOMAINS and any(len(part) > 1 for part in parts[:-1]):
+            return True
+        if parts[0] in rules.open_words and len(parts[0]) > 1:
+            return False
+        if _DOTTED.match(word):
+            return _opens(following, rules)
+    if _VOWELLESS.match(word):
+        return _opens(following, rules)
+    if "\u0e00" <= word[-1] <= "\u0eff":
+        return len(word) > _LIST_DIGITS + 1 and "." not in word
+    tail = _TAIL.split(key)[-1]
+    if tail != key and len(tail) == 1:
+        return _opens(following, rules)
+    if _street(word, rules) or (tail != key and tail in rules.numbered):
+        return not _NUMBER_FOLLOWS.match(following)
+    return tail == key or tail not in rules.open_words

@@ -26,6 +26,8 @@ WEIGHT = 4.0
 _DECIMALS = 6
 _ENDS = 128
 """Ends of chunks that are looked at together."""
+_ROWS = 4096
+"""Vectors that are scaled together: few enough to stay in the cache."""
 
 
 def cohesion_of(layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]) -> Cohesion:
@@ -77,16 +79,23 @@ def _atom_sums(
     # By its largest entry first, so that no square overflows or vanishes.
     peaks_U = np.abs(vectors_UD).max(axis=1, initial=0.0).astype(np.float32)
     scaled_UD = vectors_UD.astype(np.float32) / np.where(peaks_U > 0, peaks_U, 1.0)[:, None]
-    norms_U = np.linalg.norm(scaled_UD, axis=1)
+    norms_U = np.linalg.norm(vectors_UD.astype(np.float32, copy=False), axis=1)
     weights_U = np.asarray([unit.n_tokens for unit in layout.units], dtype=np.float64)
     weights_U[norms_U == 0] = 0.0
     factors_U = weights_U / np.where(norms_U > 0, norms_U, 1.0)
     bounds = np.asarray(atoms.units, dtype=np.int64)
-    full = np.flatnonzero(np.diff(bounds))
+    n_units = np.diff(bounds)
     sums_AD = np.zeros((len(atoms), vectors_UD.shape[1]), dtype=np.float32)
     weights_A = np.zeros(len(atoms), dtype=np.float64)
-    if len(full):
-        weighted_UD = (scaled_UD * factors_U[:, None]).astype(np.float32)
-        sums_AD[full] = np.add.reduceat(weighted_UD, bounds[full], axis=0)
-        weights_A[full] = np.add.reduceat(weights_U, bounds[full])
+    single = np.flatnonzero(n_units == 1)
+    weights_A[single] = weights_U[bounds[single]]
+    for low in range(0, len(single), _ROWS):
+        part = single[low : low + _ROWS]
+        rows = bounds[part]
+        sums_AD[part] = vectors_UD[rows] * factors_U[rows, None]
+    for atom in np.flatnonzero(n_units > 1).tolist():
+        own = slice(bounds[atom], bounds[atom + 1])
+        weighted_UD = (vectors_UD[own] * factors_U[own, None]).astype(np.float32)
+        sums_AD[atom] = weighted_UD.sum(axis=0)
+        weights_A[atom] = weights_U[own].sum()
     return sums_AD, weights_A

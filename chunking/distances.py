@@ -19,7 +19,7 @@ RESOLUTION = 1e-6
 """Distances that differ by less are equal."""
 
 _DECIMALS = 6
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 4_096
 
 
 def distances(
@@ -59,8 +59,8 @@ def _block(
     low, high = max(0, start - buffer), min(len(vectors), stop + buffer + 1)
     vectors_nD = np.asarray(vectors[low:high], dtype=np.float64)
     if buffer == 0:
-        left_nD, right_nD = vectors_nD[:-1], vectors_nD[1:]
-        return _cosine(left_nD, right_nD)
+        lengths_n = _lengths(vectors_nD)
+        return _cosine(vectors_nD[:-1], vectors_nD[1:], lengths_n[:-1] * lengths_n[1:])
     # Sums, not differences of running sums: cancellation would depend on the block.
     weights = np.maximum(np.asarray(n_tokens[low:high], dtype=np.float64), 1.0)[:, None]
     weighted_nD = vectors_nD * weights
@@ -73,15 +73,18 @@ def _block(
         left_nD[inside] += weighted_nD[at[inside] - offset]
         inside = at + 1 + offset < len(weighted_nD)
         right_nD[inside] += weighted_nD[at[inside] + 1 + offset]
-    return _cosine(left_nD, right_nD)
+    return _cosine(left_nD, right_nD, _lengths(left_nD) * _lengths(right_nD))
 
 
-def _cosine(left_nD: NDArray[np.float64], right_nD: NDArray[np.float64]) -> NDArray[np.float64]:
-    dots = np.einsum("nd,nd->n", left_nD, right_nD)
-    norms = np.sqrt(np.einsum("nd,nd->n", left_nD, left_nD)) * np.sqrt(
-        np.einsum("nd,nd->n", right_nD, right_nD)
-    )
-    similar = np.divide(dots, norms, out=np.ones_like(dots), where=norms > 0)
+def _lengths(vectors_nD: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sqrt(np.einsum("nd,nd->n", vectors_nD, vectors_nD))
+
+
+def _cosine(
+    left_nD: NDArray[np.float64], right_nD: NDArray[np.float64], norms_n: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    dots_n = np.einsum("nd,nd->n", left_nD, right_nD)
+    similar = np.divide(dots_n, norms_n, out=np.ones_like(dots_n), where=norms_n > 0)
     # Adding 0.0 turns the -0.0 of a rounded tiny negative into 0.0.
     result: NDArray[np.float64] = np.clip(np.round(1.0 - similar, _DECIMALS), 0.0, 2.0) + 0.0
     return result

@@ -11,7 +11,7 @@ import unicodedata
 
 from chunking.language_rules import LanguageRules, words
 
-__all__ = ["OPENING_MARKS", "full_stop_ends"]
+__all__ = ["OPENING_MARKS", "full_stop_ends", "is_listed"]
 
 OPENING_MARKS = (
     "\"'\u2018\u2019\u201c\u201d\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1"
@@ -23,6 +23,7 @@ _LONGEST_LISTED = 8
 _LABEL_CHARS = 24
 _LIST_DIGITS = 3
 _LAST_DAY = 31
+_FEW = 3
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
@@ -57,6 +58,7 @@ _AFTER_CLOCK = words(
     "monday tuesday wednesday thursday friday saturday sunday est edt cst cdt mst mdt pst pdt et "
     "ct pt gmt utc bst cet eastern central pacific"
 )
+_ARTICLES = words("den det de der d denne dette")
 _DOMAINS = words(
     "com org net edu gov int info dk de no se fi nl fr es it pt pl ru gr tr uk eu io us ch at be "
     "cz hu jp cn kr in il"
@@ -76,11 +78,11 @@ def full_stop_ends(
     raw = parts[-1] if parts and not before[-1:].isspace() else ""
     word = raw.lstrip(OPENING_MARKS)
     # The usual case first: a long word is no abbreviation in any list.
-    if not word or (len(word) > _LONGEST_LISTED and word.isalpha() and not _street(word, rules)):
+    if not word or (len(word) > _LONGEST_LISTED and word.isalpha() and not _compound(word, rules)):
         return True
     key = word.lower()
     if noted:
-        return len(key) > _LIST_DIGITS or not _listed(key, rules)
+        return len(key) > _LIST_DIGITS or not is_listed(key, rules)
     previous = parts[-2] if len(parts) > 1 else ""
     if at - len(raw) <= start + len(before) - len(before.lstrip()) and _LIST_NUMBER.match(word):
         return False
@@ -99,11 +101,13 @@ def full_stop_ends(
     return _word_ends(word, key, following, rules)
 
 
-def _street(word: str, rules: LanguageRules) -> bool:
-    return rules.nouns and word.endswith("str")
+def _compound(word: str, rules: LanguageRules) -> bool:
+    """Return whether German has put an abbreviation at the end of another word."""
+    return rules.nouns and word.lower().endswith(("str", "bl", "anz"))
 
 
-def _listed(key: str, rules: LanguageRules) -> bool:
+def is_listed(key: str, rules: LanguageRules) -> bool:
+    """Return whether a word is an abbreviation of any list."""
     return any(
         key in listed
         for listed in (rules.open_words, rules.numbered, rules.either_words, rules.closing)
@@ -195,7 +199,12 @@ def _ordinal_ends(word: str, previous: str, following: str, rules: LanguageRules
     before = previous.lower().lstrip(OPENING_MARKS)
     if before.rstrip(".") in rules.numbered or before[:1] == "\u00a7" or before.endswith("str."):
         return True
-    return not rules.nouns and word[0].isdigit() and ("." in word or int(word) > _LAST_DAY)
+    if rules.nouns or not word[0].isdigit():
+        return False
+    if "." in word or int(word) > _LAST_DAY:
+        return True
+    # Where nouns have no capitals, one follows an ordinal in names only: of wars, of kings.
+    return not (before in _ARTICLES or previous[:1].isupper() or int(word) <= _FEW)
 
 
 def _is_initial(word: str) -> bool:
@@ -240,8 +249,8 @@ def _word_ends(word: str, key: str, following: str, rules: LanguageRules) -> boo
     if "\u0e00" <= word[-1] <= "\u0eff":
         return len(word) > _LIST_DIGITS + 1 and "." not in word
     tail = _TAIL.split(key)[-1]
-    if tail != key and len(tail) == 1:
+    if len(tail) == 1 and tail.isalpha() and key[-2:-1] == "-":
         return _opens(following, rules)
-    if _street(word, rules) or (tail != key and tail in rules.numbered):
+    if _compound(word, rules) or (tail != key and tail in rules.numbered):
         return not _NUMBER_FOLLOWS.match(following)
     return tail == key or tail not in rules.open_words

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from heapq import merge
 
 from chunking.clauses import clause_cuts
-from chunking.full_stops import OPENING_MARKS, full_stop_ends
+from chunking.full_stops import OPENING_MARKS, full_stop_ends, is_listed
 from chunking.language_rules import LanguageRules, rules_for
 from chunking.splitting import joins, span_of
 from chunking.unspaced import WordBreaks, word_starts
@@ -77,6 +77,9 @@ _SURE_LINE = re.compile(rf"{_BULLET}|{_TURN}")
 _LINE_NUMBER = re.compile(rf"{_BLANK}*\d{{1,3}}\.{_BLANK}+(\w+)?")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 _LIST_LETTER = re.compile(r"[a-z]\)\s")
+# A name of a program or product begins a sentence in small letters, too.
+_IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z]|\d*_|\d+\s|\()|__\w")
+_PLAIN_WORD = re.compile(r"[^\W\d_]{3,}\)?\Z")
 _DUTCH_CAPITAL = re.compile(r"['\u2018\u2019][stn] [A-Z]")
 # What still belongs to the sentence, set off by a blank: a French closing mark, an emoji.
 _SPACED_END = re.compile(rf"[ \u00a0\u202f](?:[\u00bb\u203a]|[{_FACES}][{_FACE_PARTS}]*+)(?=\s|\Z)")
@@ -157,15 +160,29 @@ def _stop_ends(text: str, start: int, end: int, match: re.Match[str], rules: Lan
         return True
     if after < end and not text[after].isspace():
         return match.start() > start and _is_cjk(text[match.start() - 1]) and not close
-    listed = _LIST_LETTER.match(following) is not None
-    if following[0].islower() and not listed:
-        return rules.code == "nl" and _DUTCH_CAPITAL.match(piece) is not None
+    if following[0] in ".!?\u2026" and not following[1:2].isalnum():
+        return False
+    if following[0].islower() and not _LIST_LETTER.match(following):
+        return _opens_small(text, match, piece, following, rules)
     if close and close[-1] in _QUOTES:
         return not (rules.reporting and rules.reporting.match(following))
     if match["stop"] or text[match.start()] != ".":
         return True
     noted = match["note"] is not None
     return full_stop_ends(text, start, match.start(), following, rules, noted=noted)
+
+
+def _opens_small(
+    text: str, match: re.Match[str], piece: str, following: str, rules: LanguageRules
+) -> bool:
+    """Return whether a sentence begins here in spite of its small letter."""
+    if rules.code == "nl" and _DUTCH_CAPITAL.match(piece):
+        return True
+    if match["close"] or match["stop"] or not _IDENTIFIER.match(following):
+        return False
+    at = match.start()
+    word = _PLAIN_WORD.search(text, max(0, at - _FOLLOWING), at)
+    return word is not None and not is_listed(word[0].lower(), rules)
 
 
 def _wide_ends(text: str, end: int, match: re.Match[str], rules: LanguageRules) -> bool:

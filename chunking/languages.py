@@ -27,7 +27,7 @@ OPEN: dict[str, str] = {
     "da": "f.eks feks bl.a bla d.v.s dvs hr fr frk dr prof skt sct adv ing cand mag stud lic "
     "fhv tidl dir adm red udg kgl gl jf jfr jvf pga p.g.a ift i.f.t mht m.h.t vedr vha v.h.a pr "
     "inkl ekskl evt hhv hhvs iflg if sml f.ks s.u mv.a ang ad forf afd adr if.m i.h.t iht",
-    "de": "z.b d.h i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur "
+    "de": "z.b d.h banz i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur "
     "rer nat h.c st inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl "
     "allg ehem entspr einschl i.v.m i.s.d i.s.v i.h.v o.g u.g kfm mag frhr gebr urt beschl "
     "i.e.s i.w.s m.w.n m.e a.d i.a i.v iss sen betr exkl v.a u.u o.a dgl.m mind höchst",

@@ -76,10 +76,7 @@ def _atom_sums(
     layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Return the sum of each atom's unit vectors, scaled to unit length, and their weights."""
-    # By its largest entry first, so that no square overflows or vanishes.
-    peaks_U = np.abs(vectors_UD).max(axis=1, initial=0.0).astype(np.float32)
-    scaled_UD = vectors_UD.astype(np.float32) / np.where(peaks_U > 0, peaks_U, 1.0)[:, None]
-    norms_U = np.linalg.norm(vectors_UD.astype(np.float32, copy=False), axis=1)
+    norms_U = _norms(vectors_UD)
     weights_U = np.asarray([unit.n_tokens for unit in layout.units], dtype=np.float64)
     weights_U[norms_U == 0] = 0.0
     factors_U = weights_U / np.where(norms_U > 0, norms_U, 1.0)
@@ -99,3 +96,12 @@ def _atom_sums(
         sums_AD[atom] = weighted_UD.sum(axis=0)
         weights_A[atom] = weights_U[own].sum()
     return sums_AD, weights_A
+
+
+def _norms(vectors_UD: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the lengths of vectors; in float64 no square of a float32 overflows or vanishes."""
+    norms_U = np.empty(len(vectors_UD))
+    for low in range(0, len(vectors_UD), _ROWS):
+        rows = vectors_UD[low : low + _ROWS].astype(np.float64)
+        norms_U[low : low + _ROWS] = np.sqrt(np.einsum("ud,ud->u", rows, rows))
+    return norms_U

@@ -77,7 +77,8 @@ def _block(
 
 
 def _lengths(vectors_nD: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(np.einsum("nd,nd->n", vectors_nD, vectors_nD))
+    lengths_n: NDArray[np.float64] = np.sqrt(np.einsum("nd,nd->n", vectors_nD, vectors_nD))
+    return lengths_n
 
 
 def _cosine(

@@ -47,12 +47,15 @@ _DEFINES = re.compile(
 )
 _CALLABLE = re.compile(r"[A-Za-z_][\w:*&<>,~\[\] \t]{0,120}\([^;={}]{0,240}\)[\w \t]{0,40}\{?\s*\Z")
 """A function without a keyword, as in C or a shell; at the left margin only."""
-_SECTION = re.compile(r"\[[^\]\n]{1,80}\]\s*\Z|(?:[.#@]?[\w-][^{};=()]{0,120})\{\s*\Z")
+_SECTION = re.compile(r"\[{1,2}[^\]\n]{1,80}\]{1,2}\s*\Z|(?:[.#@]?[\w-][^{};=()]{0,120})\{\s*\Z")
 """A table of a configuration file, or a rule of a style sheet; at the left margin only."""
 _COMMENT = re.compile(
     r"[ \t]*(?:#(?!include|define|if|el|end)|//|/\*|\*(?=[ /\n]|\Z)|--|;;|%|<!--)"
 )
-_DECORATOR = re.compile(r"[ \t]*(?:@[\w.]|#!?\[|\[\[?[A-Z]\w*[\](]|template\s*<)")
+_DECORATOR = re.compile(
+    r"[ \t]*(?:@(?!import|charset|media|font|supports|keyframes|use\b|include)[\w.]|#!?\["
+    r"|\[\[?[A-Z]\w*[\](]|template\s*<)"
+)
 _CLOSES = re.compile(
     r"[ \t]*(?:[)\]}]|end\b|fi\b|done\b|esac\b|else\b|elif\b|elsif\b|elseif\b|except\b|catch\b"
     r"|finally\b|rescue\b|ensure\b|then\b|</)"

@@ -8,6 +8,7 @@ number of others and the whole is linear in the text.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -24,6 +25,9 @@ Cohesion = Callable[[int, Sequence[int]], Iterator[Sequence[float]]]
 chunks ``[j, i)`` for j = i - 1 down to the next of ``firsts``."""
 
 _TIE = 1e-9
+
+_AS_GOOD = 0.3
+"""Cuts that cost hardly more than the cheapest one are as good to greedy packing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +142,9 @@ def _ends(origin: Sequence[int], start: int, end: int) -> list[int]:
 def pack_greedily(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> list[int]:
     """Return the ends of chunks filled one after another up to the target.
 
-    A cut that tears something apart is moved: back to the last one that does not, in the
-    second half of the chunk; else on to the next one under the cap that breaks no law;
-    else to the cheapest.
+    The last cut is taken that is about as good as any in the second half of the chunk,
+    as long as it tears nothing apart; else one that breaks no law, before the target or
+    after it under the cap; else the cheapest.
     """
     ends = []
     while start < end:
@@ -158,12 +162,10 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
     aim = _aim(atoms, limits, start, last)
     if aim == end:
         return end
-    half = (sizes[start] + sizes[aim]) // 2
-    i = aim
-    while i > start and sizes[i] >= half:
-        if cut[i] < BOND:
-            return i
-        i -= 1
+    half = bisect_left(sizes, (sizes[start] + sizes[aim]) // 2, start + 1, aim)
+    enough = min(cut[half : aim + 1]) + _AS_GOOD
+    if enough < BOND:
+        return next(i for i in range(aim, half - 1, -1) if cut[i] <= enough)
     free = WHOLE / 2
     for i in range(aim, start, -1):
         if cut[i] < free:

@@ -7,7 +7,7 @@ cells of their own columns; a cell that is still too large is cut like prose.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -81,23 +81,54 @@ def _line_end(text: str, start: int, end: int) -> int:
 def row_groups(layout: Layout, wide: WideRows, start: int, end: int) -> list[int]:
     """Return the starts of the groups of cells of a wide row ``[start, end)``, in order.
 
-    A group and its header cells take at most the room that the cap leaves; a header
-    cell that takes more than half of it is not reckoned with.
+    A group and its header cells take at most the room that the cap leaves, and groups
+    are about equal, so that no small one is left; a header cell that takes more than
+    half of the room is not reckoned with.
     """
-    groups: list[int] = []
     room = layout.cap - layout.special
-    column, size = -1, room + 1
-    for at, piece_end, piece_column in _pieces(layout, wide, start, end, room):
-        more = layout.estimate(at, piece_end)
-        if piece_column != column:
-            more += _head_size(layout, wide, start, piece_column, room)
-        if size + more > room:
-            groups.append(at)
-            size = layout.estimate(at, piece_end)
-            size += _head_size(layout, wide, start, piece_column, room)
+    parts = [
+        _Part(
+            start=at,
+            size=layout.estimate(at, part_end),
+            head=_head_size(layout, wide, start, column, room),
+            column=column,
+        )
+        for at, part_end, column in _pieces(layout, wide, start, end, room)
+    ]
+    groups = _grouped(parts, room)
+    low, high = sum(part.size for part in parts) // len(groups), room
+    while low < high:
+        middle = (low + high) // 2
+        even = _grouped(parts, middle)
+        if len(even) == len(groups):
+            groups, high = even, middle
+        else:
+            low = middle + 1
+    return groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A cell or a part of one; ``head``: the size of the header cell of its column."""
+
+    start: int
+    size: int
+    head: int
+    column: int
+
+
+def _grouped(parts: Sequence[_Part], limit: int) -> list[int]:
+    """Return the starts of groups that are filled one after another up to a limit."""
+    groups: list[int] = []
+    column, size = -1, limit + 1
+    for part in parts:
+        more = part.size + (part.head if part.column != column else 0)
+        if size + more > limit:
+            groups.append(part.start)
+            size = part.size + part.head
         else:
             size += more
-        column = piece_column
+        column = part.column
     return groups
 
 

@@ -1,24 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note
 from hypothesis import settings as profile
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError, ConfigError
-from chunking.model import BlockKind, Chunk, Document, Sentence
+from chunking.model import Document
 from chunking.settings import ChunkingSettings, Strategy
 from chunking.units import split_units
 from jobs.config import ParserConfig
 from jobs.parsing.convert import convert
 from tests.chunking.laws import violations
+from tests.chunking.making import HEADER, ROWS, STRATEGIES, built, chunked, texts, vectors_for
 from tests.chunking.strategies import (
     ADDITIVE,
     EXACT,
@@ -29,7 +27,6 @@ from tests.chunking.strategies import (
     FakeTokenizer,
     documents,
     settings,
-    vectors_of,
 )
 from tests.corpus import REPORTS, requires_corpus
 
@@ -39,32 +36,6 @@ QUIET = profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     derandomize=True,
 )
-STRATEGIES: tuple[Strategy, ...] = (
-    "fixed",
-    "recursive",
-    "structural",
-    "semantic",
-    "optimal",
-    "auto",
-)
-
-
-def vectors_for(units: Sequence[Sentence], kind: str = "topics") -> NDArray[np.floating]:
-    """Return seeded vectors, by default with a few topic changes among them."""
-    return vectors_of(kind, len(units))
-
-
-def chunked(
-    document: Document,
-    chosen: ChunkingSettings,
-    tokenizer: FakeTokenizer = ADDITIVE,
-    kind: str = "topics",
-) -> tuple[list[Sentence], list[Chunk]]:
-    """Return the units and chunks of a document under fake vectors."""
-    tokens = tokenizer(document.text)
-    units = split_units(document, tokens)
-    vectors = vectors_for(units, kind)
-    return units, chunk_document(document, units, tokens, vectors, chosen, tokenizer.count)
 
 
 @QUIET
@@ -101,25 +72,6 @@ def test_laws_hold_under_counters_that_do_not_add_up(
 def test_the_same_input_gives_the_same_chunks(document: Document, chosen: ChunkingSettings) -> None:
     """Nothing but the arguments decides."""
     assert chunked(document, chosen)[1] == chunked(document, chosen)[1]
-
-
-def built(*blocks: tuple[BlockKind, str]) -> Document:
-    """Return a document of blocks; headings are of level 1."""
-    builder = DocumentBuilder()
-    for kind, text in blocks:
-        if kind == "heading":
-            builder.heading(text)
-        elif kind == "table":
-            first, second, *rest = text.split("\n")
-            builder.table([f"{first}\n{second}", *rest])
-        else:
-            builder.add(kind, text)
-    return builder.build()
-
-
-def texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """Return the texts of chunks."""
-    return [document.text[chunk.start : chunk.end] for chunk in chunks]
 
 
 def test_uniform_text_is_split_at_the_cap() -> None:
@@ -232,87 +184,6 @@ def test_a_prompt_that_fills_the_cap_is_refused() -> None:
         chunked(document, ChunkingSettings(max_tokens=16, min_tokens=0, target_tokens=9), tokenizer)
 
 
-HEADER = "| Berth | Vessel |\n| --- | --- |"
-ROWS = [f"| B{i} | Vessel number {i} |" for i in range(120)]
-
-
-@pytest.mark.parametrize("caption", ["before", "after", "none"])
-def test_a_long_table_repeats_header_and_caption(caption: str) -> None:
-    """Each continuation has the heading, the caption and the header in its prefix."""
-    blocks: list[tuple[BlockKind, str]] = [("table", "\n".join([HEADER, *ROWS]))]
-    if caption == "before":
-        blocks.insert(0, ("caption", "Table 1: vessels"))
-    if caption == "after":
-        blocks.append(("caption", "Table 1: vessels"))
-    document = built(("heading", "Harbour"), *blocks)
-    units, chunks = chunked(document, ChunkingSettings())
-    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
-    line = "" if caption == "none" else "Table 1: vessels\n"
-    inner = [chunk for chunk in chunks[1:] if chunk.kind == "table"]
-    assert len(inner) > 5
-    assert {chunk.prefix for chunk in inner} == {f"Harbour\n{line}{HEADER}\n"}
-    assert all(len(chunk.header_units) == 1 for chunk in inner)
-    rows = "\n".join(texts(document, chunks)).split("\n")
-    assert [row for row in rows if row.startswith("| B") and "Berth" not in row] == ROWS
-
-
-def test_headers_are_repeated_without_heading_prefixes() -> None:
-    """Without heading lines in the prefix a table still repeats its header."""
-    document = built(("heading", "Harbour"), ("table", "\n".join([HEADER, *ROWS])))
-    chosen = ChunkingSettings(prefix_headings=False)
-    chunks = chunked(document, chosen)[1]
-    assert {chunk.prefix for chunk in chunks[1:]} == {f"{HEADER}\n"}
-
-
-def test_a_one_column_table_keeps_its_header() -> None:
-    """A table of one column is a table like any other."""
-    rows = [f"| vessel {i} |" for i in range(200)]
-    document = built(("table", "\n".join(["| Name |", "| --- |", *rows])))
-    chunks = chunked(document, ChunkingSettings())[1]
-    assert {chunk.prefix for chunk in chunks[1:]} == {"| Name |\n| --- |\n"}
-
-
-def test_a_row_above_the_cap_is_cut_between_cells() -> None:
-    """Only a row that exceeds the cap alone is cut, and then at its cells."""
-    wide = "| " + " | ".join("word " * 20 for _ in range(12)) + " |"
-    document = built(("table", "\n".join([HEADER, ROWS[0], wide, ROWS[1]])))
-    chosen = ChunkingSettings(max_tokens=120, target_tokens=100)
-    units, chunks = chunked(document, chosen)
-    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
-    assert all(text.startswith("|") for text in texts(document, chunks))
-
-
-def test_a_table_that_fits_stays_whole() -> None:
-    """A table under the cap is one chunk, even where its neighbours would fill up with rows."""
-    table = "\n".join([HEADER, *ROWS[:16]])
-    document = built(
-        ("paragraph", "It rained all day. " * 15), ("table", table),
-        ("paragraph", "It rained all day. " * 30),
-    )  # fmt: skip
-    for boundaries in STRATEGIES:
-        chosen = ChunkingSettings(boundaries=boundaries)
-        found = chunked(document, chosen)[1]
-        assert any(table in text for text in texts(document, found)), boundaries
-
-
-def test_code_is_cut_at_blank_lines_and_keeps_its_tabs() -> None:
-    """Code above the cap is cut between definitions; every character stays."""
-    body = "\n\n".join(f"def f{i}(x):\n\ty = x + {i}\n\treturn y * x" for i in range(40))
-    code = f"```py\n{body}\n```"
-    document = built(("paragraph", "Code:"), ("code", code))
-    units, chunks = chunked(document, ChunkingSettings())
-    assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
-    assert all(text.startswith("def f") for text in texts(document, chunks)[1:])
-    assert "\ty = x + 7" in "".join(texts(document, chunks))
-
-
-def test_a_comment_in_code_is_no_heading() -> None:
-    """A line that looks like a heading inside a fence stays in its block."""
-    document = built(("heading", "Install"), ("code", "```sh\n# fetch\nmake\n```"))
-    (chunk,) = chunked(document, ChunkingSettings())[1]
-    assert (chunk.kind, chunk.heading_path) == ("code", ("Install",))
-
-
 def test_consecutive_headings_stay_with_what_follows() -> None:
     """Two headings in a row open one chunk, together with the first sentence."""
     long = "The harbour was closed. " * 30
@@ -374,39 +245,6 @@ def test_a_small_last_chunk_is_merged() -> None:
     units, chunks = chunked(document, ChunkingSettings())
     assert all(chunk.n_tokens >= 40 for chunk in chunks)
     assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
-
-
-def test_list_items_keep_their_lead_in() -> None:
-    """A paragraph that announces a list is in the chunk of its first item."""
-    document = built(
-        ("paragraph", "It rained all day. " * 18), ("paragraph", "Bring these things along:"),
-        *[("list_item", f"- item {i} of the long list of things") for i in range(30)],
-    )  # fmt: skip
-    found = texts(document, chunked(document, ChunkingSettings())[1])
-    assert any("along:\n\n- item 0 " in text for text in found)
-
-
-@pytest.mark.parametrize("unit", ["tokens", "sentences"])
-@pytest.mark.parametrize("boundaries", ["fixed", "recursive"])
-def test_overlap_repeats_prose_only(
-    boundaries: Strategy, unit: Literal["tokens", "sentences"]
-) -> None:
-    """Overlap repeats the end of the chunk before, inside prose of one section."""
-    sentences = " ".join(f"Ship number {i} left the harbour." for i in range(60))
-    document = built(
-        ("heading", "One"), ("paragraph", sentences),
-        ("heading", "Two"), ("paragraph", sentences), ("table", "\n".join([HEADER, *ROWS])),
-    )  # fmt: skip
-    chosen = ChunkingSettings(
-        boundaries=boundaries, overlap=2 if unit == "sentences" else 20, overlap_unit=unit
-    )
-    units, chunks = chunked(document, chosen)
-    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
-    pairs = list(pairwise(chunks))
-    shared = [document.text[b.start : a.end] for a, b in pairs if b.start < a.end]
-    assert shared
-    assert all(1 <= text.count("Ship") <= 3 and "|" not in text for text in shared)
-    assert all(a.end <= b.start for a, b in pairs if b.kind == "table")
 
 
 def test_repeated_sentences_have_their_own_offsets() -> None:

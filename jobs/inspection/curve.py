@@ -121,10 +121,12 @@ def draw_curve(chunks: Chunks) -> Curve | None:
 def histogram(sizes: Sequence[int], cap: int) -> tuple[Bin, ...]:
     """Return the bars of chunk sizes in tokens, from 1 to the cap."""
     width = max(1, -(-cap // _BINS))
-    counts = np.bincount(np.minimum(np.maximum(sizes, 1) - 1, cap - 1) // width)
-    step = (WIDTH - LEFT - RIGHT) / len(range(0, cap, width))
+    n_bins = -(-cap // width)
+    found = np.clip(np.asarray(sizes, np.int64), 1, cap) - 1
+    counts = np.bincount(found // width, minlength=n_bins).tolist()
+    step = (WIDTH - LEFT - RIGHT) / n_bins
     base = BARS_HEIGHT - BOTTOM
-    room, tallest = base - _LABEL, max(int(counts.max(initial=0)), 1)
+    room, tallest = base - _LABEL, max(*counts, 1)
     return tuple(
         Bin(
             first=i * width + 1,
@@ -135,12 +137,8 @@ def histogram(sizes: Sequence[int], cap: int) -> tuple[Bin, ...]:
             y=base - room * count / tallest,
             height=room * count / tallest,
         )
-        for i, count in enumerate(_padded(counts, len(range(0, cap, width))))
+        for i, count in enumerate(counts)
     )
-
-
-def _padded(counts: NDArray[np.intp], n: int) -> list[int]:
-    return [*counts.tolist(), *([0] * (n - len(counts)))]
 
 
 def _stretches(n: int, count: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,106 @@
+"""`chunkmill inspect` as a user runs it: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chunking.errors import DestinationError
+from jobs.config_load import load_config
+from jobs.inspection.command import inspect_file
+from tests.inspected import MODEL
+from tests.job_runs import CHECKOUT, FAST, chunkmill
+from tests.sample_files import SAMPLES
+
+PILOTAGE = SAMPLES / "handbook" / "pilotage.docx"
+
+
+def test_a_page_is_written(tmp_path: Path) -> None:
+    """`-o` writes one page and prints one line; `--set` draws with other parameters."""
+    page = tmp_path / "page.html"
+    done = chunkmill("inspect", PILOTAGE, "-o", page, *FAST, "--set", "chunking.max_tokens=60")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"{page}: ")
+    assert done.stderr == ""
+    text = page.read_text(encoding="utf-8")
+    assert "of 60 tokens" in text
+    assert "The pilot boards at the station" in text
+
+
+def test_the_terminal_view_is_plain_in_a_pipe() -> None:
+    """Without a terminal there is no escape sequence, whatever the file."""
+    done = chunkmill("inspect", SAMPLES / "tariffs" / "berths.csv", *FAST)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\x1b" not in done.stdout
+    assert "#0  " in done.stdout
+    assert "ends: document_end" in done.stdout
+
+
+def test_a_machine_gets_one_object(tmp_path: Path) -> None:
+    """`--json` prints one JSON object in ASCII, also beside a page."""
+    page = tmp_path / "page.html"
+    done = chunkmill("inspect", SAMPLES / "da" / "havnereglement.md", "--json", "-o", page, *FAST)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert done.stdout.isascii()
+    assert found["document"]["language"] == "da"
+    assert found["chunks"][0]["split_reason"]
+    assert page.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("no-such-file.md", 2, "does not exist"),
+        ("handbook", 2, "is a folder"),
+        ("damaged/empty.md", 1, "empty"),
+        ("damaged/crane-manual.docx", 1, "corrupt"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_an_exit_code(
+    tmp_path: Path, name: str, code: int, words: str
+) -> None:
+    """2 for what is no file, 1 for a file that cannot be read; no page is written."""
+    page = tmp_path / "page.html"
+    done = chunkmill("inspect", SAMPLES / name, "-o", page, *FAST)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+    assert not page.exists()
+
+
+def test_a_page_that_cannot_be_written_is_refused_first(tmp_path: Path) -> None:
+    """A folder, a missing folder, or the document itself as the page's name."""
+    document = tmp_path / "own.md"
+    shutil.copy(SAMPLES / "handbook" / "welcome.md", document)
+    before = document.read_bytes()
+    config = load_config(None, [MODEL])
+    for output, words in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "page.html", "folder does not exist"),
+        (document, "overwrite the document"),
+    ):
+        with pytest.raises(DestinationError, match=words):
+            inspect_file(str(document), config, output=output, as_json=False)
+    assert document.read_bytes() == before
+
+
+def test_an_output_that_cannot_show_all_signs() -> None:
+    """An ASCII terminal gets question marks, not a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "jobs", "inspect", str(SAMPLES / "da" / "vagtbog.txt"), *FAST],
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert b"?" in done.stdout

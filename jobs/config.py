@@ -70,6 +70,11 @@ class ParserConfig(Section):
     """Folder with docling's model weights."""
     ocr: bool = False
     """Read scans by OCR (with `pdf: standard`)."""
+    words: Literal["characters", "icu"] = "characters"
+    """Where a long sentence of a script without blanks (Chinese, Thai, ...) may be cut.
+
+    `icu` finds words with ICU's dictionaries and needs the extra `icu`.
+    """
 
 
 class ModelConfig(Section):

@@ -20,6 +20,7 @@ from jobs.adapters.embedders import make_embedder
 from jobs.adapters.ray_connect import check_answers, connect
 from jobs.adapters.ray_engine import StageSpec, plan_sizes
 from jobs.adapters.stores import open_store, prove_writable
+from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
@@ -77,6 +78,8 @@ def run_job(request: RunRequest) -> int:
     store = open_store(request.dst, config.source)
     if not request.dry_run:
         prove_writable(store)
+    # A missing extra is said before anything is written.
+    find_word_breaks(config.parser.words)
     settings = _run_settings(request, source.url, make_embedder(config).facts)
     if request.dry_run:
         plan = preview_plan(store, settings, items, **_plan_options(request))

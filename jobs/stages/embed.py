@@ -25,6 +25,7 @@ from chunking.model import Document, TokenWindow
 from chunking.settings import ChunkingSettings
 from chunking.units import split_units
 from chunking.windows import plan_windows
+from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.ports import Embedder
 from jobs.records import ParsedDocument, UnitTables
@@ -73,6 +74,7 @@ class EmbedStage:
         self._run_id = run_id
         self._clock = clock
         self._normalize = embedder.facts.normalize
+        self._word_breaks = find_word_breaks(config.parser.words)
         # Whatever the documents of a unit are: tables do not come and go with them.
         self._passes_the_model = any(map(_needs_vectors, config.chunking.all_settings()))
 
@@ -148,7 +150,7 @@ class EmbedStage:
         for result in results:
             document = _document(result)
             result.tokens = self._embedder.tokenize(document.text)
-            result.units = split_units(document, result.tokens)
+            result.units = split_units(document, result.tokens, self._word_breaks)
             if self._embedder.supports_late:
                 result.windows = plan_windows(
                     document,

@@ -152,7 +152,8 @@ def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 def test_every_import_is_a_declared_dependency() -> None:
     """What the packages import is named in pyproject.toml, not merely brought by something."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["gcs-azure"]]
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["gcs-azure"], *extras["icu"]]
     declared = {_distribution(line) for line in lines}
     owners = metadata.packages_distributions()
     known = {*sys.stdlib_module_names, "chunking", "jobs"}

@@ -27,6 +27,7 @@ _ITEM = 6.0
 _NESTED = 2.0
 _DEEPER_ITEM = 0.2
 _NOTE = 1.0
+_SPOKEN = 4.0
 _KEPT = 2.0
 _LINE = -0.3
 _OUTER_SECTION = -0.4
@@ -78,7 +79,8 @@ def _between(text: str, before: Block, block: Block) -> float:
     elif kind == "footnote" and before.kind != "footnote":
         cost += _NOTE
     elif kind == "other" and before.kind != "other" and before.page_end is not None:
-        cost += _NOTE * (before.page_end == block.page_start)
+        # A speaker's notes follow the text of their slide.
+        cost += _SPOKEN * (before.page_end == block.page_start)
     return cost
 
 

@@ -39,7 +39,8 @@ def add_overlap(
     pending = {}
     for i in range(1, len(drafts)):
         room = layout.cap - drafts[i].n_tokens
-        start = _reach(layout, atoms, drafts[i].start, drafts[i - 1].start, room)
+        floor = pending.get(i - 1, drafts[i - 1].start)
+        start = _reach(layout, atoms, drafts[i].start, floor, room)
         if start < drafts[i].start:
             pending[i] = start
     text = layout.document.text
@@ -61,6 +62,10 @@ def add_overlap(
             if start < drafts[i].start:
                 again[i] = start
         pending = again
+    for i in range(1, len(drafts)):
+        # The one before may have given up more than was reckoned with.
+        if result[i].start <= result[i - 1].start:
+            result[i] = drafts[i]
     return result
 
 

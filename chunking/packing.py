@@ -143,8 +143,8 @@ def pack_greedily(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: i
     """Return the ends of chunks filled one after another up to the target.
 
     The last cut is taken that is about as good as any in the second half of the chunk,
-    as long as it tears nothing apart; else one that breaks no law, before the target or
-    after it under the cap; else the cheapest.
+    as long as it tears nothing apart; else the nearest one that does not, before the
+    target or after it under the cap; else one that breaks no law; else the cheapest.
     """
     ends = []
     while start < end:
@@ -166,13 +166,11 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
     enough = min(cut[half : aim + 1]) + _AS_GOOD
     if enough < BOND:
         return next(i for i in range(aim, half - 1, -1) if cut[i] <= enough)
-    free = WHOLE / 2
-    for i in range(aim, start, -1):
-        if cut[i] < free:
-            return i
-    for i in range(aim + 1, last + 1):
-        if i == end or cut[i] < free:
-            return i
+    # What tears nothing apart, then what breaks no law; before the target, then after it.
+    for bound in (BOND, WHOLE / 2):
+        for i in (*range(aim, start, -1), *range(aim + 1, last + 1)):
+            if i == end or cut[i] < bound:
+                return i
     return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
 
 

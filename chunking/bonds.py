@@ -58,9 +58,6 @@ def add_bonds(layout: Layout, atoms: Atoms, cut: list[float], strategy: str) -> 
         if end - first > 1:
             _add_inside(layout, atoms, cut, strategy, first, end)
         first = end
-    if layout.marks:
-        for i in range(1, n):
-            cut[i] += layout.marks.get(atoms.starts[i], 0.0)
 
 
 def _between(text: str, before: Block, block: Block) -> float:

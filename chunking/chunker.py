@@ -36,6 +36,9 @@ __all__ = ["Count", "choose_strategy", "chunk_document"]
 _BLOCKS_PER_HEADING = 20
 """With more, headings are too rare to structure a document by."""
 
+_CLOSED_SHARE = 0.8
+"""With more of it in tables and code, there is little whose distances say anything."""
+
 _WORTH_COUNTING = 2
 """A document whose estimate is above the cap by this factor is not counted whole."""
 
@@ -98,11 +101,17 @@ def choose_strategy(document: Document, settings: ChunkingSettings, *, vectors: 
             )
             raise ConfigError(msg)
         return settings.boundaries
-    if vectors:
+    if vectors and _is_prose(document):
         return "optimal"
     sections = sum(block.kind == "heading" for block in document.blocks)
     blocks = len(document.blocks)
     return "structural" if sections and blocks <= _BLOCKS_PER_HEADING * sections else "recursive"
+
+
+def _is_prose(document: Document) -> bool:
+    """Return whether sentences make up enough of a document for their vectors to place cuts."""
+    closed = sum(b.end - b.start for b in document.blocks if b.kind in ("table", "code"))
+    return closed <= _CLOSED_SHARE * len(document.text)
 
 
 def _fits_whole(layout: Layout) -> bool:

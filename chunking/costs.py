@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from chunking.atoms import PIECE, SECTION, SENTENCE, Atoms
+from chunking.atoms import BLOCK, PIECE, SECTION, SENTENCE, Atoms
 from chunking.bonds import add_bonds
 from chunking.distances import exceeds, threshold
 from chunking.layout import Layout, is_heading
@@ -86,6 +86,10 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
     if strategy == "semantic" and signal is not None:
         _add_distances(atoms, signal, cut)
     add_bonds(layout, atoms, cut, strategy)
+    if layout.marks:
+        for i, at in enumerate(atoms.starts[:-1]):
+            if at in layout.marks:
+                cut[i] = by_level[BLOCK] + layout.marks[at]
     cut.append(0.0)
     sections = strategy not in ("fixed", "structural")
     runs = [i for i, level in enumerate(levels) if level == SECTION] if sections else []

@@ -54,7 +54,7 @@ class Layout:
     ``exact_sizes``: of those near the cap, without special tokens.
     ``unfit``: starts of rows and lines that exceed the cap alone.
     ``headings``: indices of heading blocks, ascending. ``marks``: places where plain
-    text may be cut by a named hierarchy, with what each adds to the cost of a cut
+    text may be cut by a named hierarchy, with what a cut costs beyond one between blocks
     (``mark_starts``: ascending); ``closed``: bounds, in pairs, of the spans that it opens
     to no other cut.
     """

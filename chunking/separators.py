@@ -1,9 +1,9 @@
 """Separator hierarchies for plain text that is Markdown, HTML or code by name.
 
 A table's text column may hold raw markup that no parser has seen. Its own structure
-is then read from the text: each place where it may be cut gets an amount that is
-added to the cost of a cut there, so that sections come apart before blocks, blocks
-before items and lines, lines before sentences, and a heading stays with what follows.
+is then read from the text: each place where it may be cut gets what a cut there costs
+beyond one between blocks, so that sections come apart before blocks, blocks before
+items and lines, lines before sentences, and a heading stays with what follows.
 One pass over the text; nothing is parsed, so broken markup has its places, too.
 """
 
@@ -21,13 +21,13 @@ Marks = dict[int, float]
 Found = tuple[Marks, list[int]]
 
 _TOGETHER = 50.0
-_TITLE = -1.2
-_PER_LEVEL = 0.1
-_PART = -0.9
-_BLOCK = -0.6
-_ITEM = -0.4
-_ROW = -0.2
-_CODE_LINE = -0.6
+_TITLE = -0.5
+_PER_LEVEL = 0.05
+_PART = -0.3
+_BLOCK = 0.0
+_ITEM = 0.15
+_ROW = 0.3
+_CODE_LINE = 0.1
 _NESTED = 0.1
 _DEEPEST = 4
 
@@ -54,7 +54,7 @@ _HEADING = re.compile(r"[hH][1-6]")
 def find_separators(text: str, name: str) -> Found:
     """Return the marks of a text under a named hierarchy, and its closed spans.
 
-    Marks: position to what is added to the cost of a cut there. Closed spans: their
+    Marks: position to what a cut there costs beyond one between blocks. Closed spans: their
     bounds in order, two each; strictly inside one only marks are places to cut.
     ``auto`` and ``prose`` have neither: sentences and blocks are known already.
     """
@@ -83,6 +83,8 @@ def _markdown(text: str) -> Found:
         if kind == "fence":
             fence = (match["fence"], start)
         cost = _markdown_cost(text, match, kind, before)
+        if cost is None and _after_blank_line(text, start):
+            cost = _BLOCK
         if cost is not None:
             marks[start] = cost
         before = "delimiter" if kind == "row" and _DELIMITER.match(text, start) else kind
@@ -109,7 +111,12 @@ def _markdown_cost(text: str, match: re.Match[str], kind: str, before: str) -> f
         return _BLOCK
     if kind == "quote":
         return _ROW if before == "quote" else _BLOCK
-    return None if before in ("other", "item", "quote") else _BLOCK
+    return None if before in ("other", "item", "quote", "") else _BLOCK
+
+
+def _after_blank_line(text: str, start: int) -> bool:
+    line = text.rfind("\n", 0, max(0, start - 1)) + 1
+    return start > 0 and not text[line : start - 1].strip()
 
 
 def _add_code(text: str, start: int, end: int, marks: Marks) -> None:
@@ -130,28 +137,31 @@ def _html(text: str) -> Found:
     marks: Marks = {}
     closed: list[int] = []
     after_heading = False
+    opened: int | None = None
     position = 0
     for match in _TAG.finditer(text):
         start, end = match.span()
         if start < position:
             continue
+        if text[position:start].strip():
+            after_heading, opened = False, None
         if match["name"] is None:
             close = text.find("-->", end)
             end = len(text) if close == -1 else close + 3
-            closed += (start, end)
-            position = end
-            continue
         closed += (start, end)
-        name = match["name"].lower()
+        position = end
+        name = (match["name"] or "").lower()
+        cost = None if match["close"] else _html_cost(name)
         if match["close"]:
             after_heading = after_heading or _HEADING.fullmatch(name) is not None
-            continue
-        cost = _html_cost(name)
-        if cost is not None:
-            marks[start] = _TOGETHER if after_heading else cost
-        if cost is not None or text[position:start].strip():
-            after_heading = False
-        position = end
+            opened = None
+        elif cost is not None and (after_heading or opened is not None):
+            marks[start] = _TOGETHER
+            if opened is not None:
+                # What opens first takes the cut of all that open with it.
+                marks[opened] = min(marks[opened], cost)
+        elif cost is not None:
+            marks[start], opened = cost, start
     return marks, closed
 
 

@@ -24,6 +24,7 @@ _LABEL_CHARS = 24
 _LIST_DIGITS = 3
 _LAST_DAY = 31
 _FEW = 3
+_ARABIC_AND = "\u0648"
 
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}\Z")
@@ -36,7 +37,8 @@ _NUMBER_FOLLOWS = re.compile(r"\d|\u00a7|[IVXLC]{1,6}\b|[A-Z]\b(?!\.)|[a-z]\)")
 _INITIAL_FOLLOWS = re.compile(r"[^\W\d_]\.")
 _SHORT_FOLLOWS = re.compile(r"\S{1,3}\.")
 _DATE_PART_FOLLOWS = re.compile(r"\d{1,2}\.(?:\s|\Z)")
-_CURRENCY = re.compile(r"[A-Z]{3}\b")
+# Codes of currencies and laws go on after an amount or a reference: "mio. EUR", "ff. StGB".
+_CODE = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]*[A-Z]")
 _TAIL = re.compile(r"[-(/'\u2019]")
 _LABEL = re.compile(
     r"\W{0,3}(?:(?P<word>[^\W\d_]{1,12})\.?|\u00a7{1,2})\s?\d{1,4}(?:\.\d{1,3})*\s?[a-z]?\Z"
@@ -58,6 +60,7 @@ _AFTER_CLOCK = words(
     "monday tuesday wednesday thursday friday saturday sunday est edt cst cdt mst mdt pst pdt et "
     "ct pt gmt utc bst cet eastern central pacific"
 )
+_UNITS = words("kg g mg km m cm mm l dl cl ml h t ha kwh mwh gb mb kb bn mn")
 _ARTICLES = words("den det de der d denne dette")
 _DOMAINS = words(
     "com org net edu gov int info dk de no se fi nl fr es it pt pl ru gr tr uk eu io us ch at be "
@@ -89,21 +92,20 @@ def full_stop_ends(
     spaced = ""
     if previous[-1:] == "." and len(word) <= _LIST_DIGITS:
         spaced = _spaced(text, start, at, word)
-    known = _known_word((word, spaced, key), following, rules)
+    known = _known_word((word, spaced, key), previous, following, rules)
     if known is not None:
         return known
     if key.isdigit() or _ORDINAL.match(word):
-        if at - start <= _LABEL_CHARS and _is_label(text[start:at], rules):
-            return False
-        return _number_ends(word, previous, following, rules)
+        labels = at - start <= _LABEL_CHARS and _is_label(text[start:at], rules)
+        return not labels and _number_ends(word, previous, following, rules)
     if _is_initial(word):
         return _initial_ends(word, previous, following, rules)
     return _word_ends(word, key, following, rules)
 
 
 def _compound(word: str, rules: LanguageRules) -> bool:
-    """Return whether German has put an abbreviation at the end of another word."""
-    return rules.nouns and word.lower().endswith(("str", "bl", "anz"))
+    """Return whether an abbreviation stands at the end of another word, as of a street."""
+    return word.lower().endswith(rules.endings) if rules.endings else False
 
 
 def is_listed(key: str, rules: LanguageRules) -> bool:
@@ -114,14 +116,19 @@ def is_listed(key: str, rules: LanguageRules) -> bool:
     )
 
 
-def _known_word(names: tuple[str, str, str], following: str, rules: LanguageRules) -> bool | None:
+def _known_word(
+    names: tuple[str, str, str], previous: str, following: str, rules: LanguageRules
+) -> bool | None:
     """Decide for the words of the lists, None for all others.
 
     ``names``: the word as it is written, with the parts before it and without their
     blanks, and in small letters.
     """
-    if names[0] in rules.closing:
-        return _closing_ends(names[0], following, rules)
+    word, _, key = names
+    if word in rules.closing or (key in _UNITS and previous[-1:].isdigit()):
+        return _closing_ends(word, following, rules)
+    if key[0] == _ARABIC_AND and key[1:] in rules.open_words:
+        return False
     for name in names[1:]:
         if name in rules.closing:
             return _closing_ends(name, following, rules)
@@ -146,9 +153,9 @@ def _spaced(text: str, start: int, at: int, word: str) -> str:
 def _closing_ends(name: str, following: str, rules: LanguageRules) -> bool:
     if name in ("a.m", "p.m") and _next_word(following) in _AFTER_CLOCK:
         return False
-    if following[0].isdigit() or _CURRENCY.match(following):
-        return False
-    return following[0].isalpha() or _opens(following, rules)
+    if _opens(following, rules):
+        return True
+    return following[0].isalpha() and not _CODE.match(following)
 
 
 def _opens(following: str, rules: LanguageRules) -> bool:

@@ -17,7 +17,8 @@ class LanguageRules:
 
     ``ordinals``: a number with a full stop counts as an ordinal. ``nouns``: nouns have
     capitals, so that a capital says little. ``letters``: small letters that abbreviate,
-    None for all. ``reporting``: what goes on after a quotation.
+    None for all. ``endings``: abbreviations that end longer words, before a number.
+    ``reporting``: what goes on after a quotation.
     """
 
     code: str
@@ -30,6 +31,7 @@ class LanguageRules:
     ordinals: bool
     nouns: bool
     letters: frozenset[str] | None
+    endings: tuple[str, ...]
     reporting: re.Pattern[str] | None
 
     @property
@@ -82,6 +84,7 @@ def _rules(code: str) -> LanguageRules:
         ordinals=code in words(languages.ORDINALS),
         nouns=code == "de",
         letters=None if letters is None else words(letters),
+        endings=tuple(languages.ENDINGS.get(code, "").split()),
         reporting=None if reporting is None else re.compile(reporting),
     )
 

@@ -11,6 +11,7 @@ __all__ = [
     "ALIASES",
     "CLOSING",
     "EITHER",
+    "ENDINGS",
     "LANGUAGES",
     "LETTERS",
     "MONTHS",
@@ -27,10 +28,11 @@ OPEN: dict[str, str] = {
     "da": "f.eks feks bl.a bla d.v.s dvs hr fr frk dr prof skt sct adv ing cand mag stud lic "
     "fhv tidl dir adm red udg kgl gl jf jfr jvf pga p.g.a ift i.f.t mht m.h.t vedr vha v.h.a pr "
     "inkl ekskl evt hhv hhvs iflg if sml f.ks s.u mv.a ang ad forf afd adr if.m i.h.t iht",
-    "de": "z.b d.h banz i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur "
-    "rer nat h.c st inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl "
-    "allg ehem entspr einschl i.v.m i.s.d i.s.v i.h.v o.g u.g kfm mag frhr gebr urt beschl "
-    "i.e.s i.w.s m.w.n m.e a.d i.a i.v iss sen betr exkl v.a u.u o.a dgl.m mind höchst",
+    "de": "fa inh vorm nachm urspr bearb begr gegr kath ev städt staatl zit z.b d.h banz "
+    "i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur rer nat h.c st "
+    "inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl allg ehem "
+    "entspr einschl i.v.m i.s.d i.s.v i.h.v o.g u.g kfm mag frhr gebr urt beschl i.e.s i.w.s "
+    "m.w.n m.e a.d i.a i.v iss sen betr exkl v.a u.u o.a dgl.m mind höchst",
     "nl": "bijv bv d.w.z dwz o.a m.b.t i.v.m t.a.v m.n m.a.w t.o.v i.p.v m.u.v nl dhr mevr mw "
     "mr dr drs prof ir ing ds vgl zgn jhr resp t.b.v st",
     "sv": "t.ex tex bl.a bla d.v.s dvs s.k sk fr.o.m t.o.m f.d p.g.a pga m.a.o hr fr dr prof "
@@ -65,16 +67,16 @@ NUMBERED: dict[str, str] = {
     "c max min tel ext app ex",
     "da": "nr stk kap afs afsn art pkt par s p kl tlf tlfnr fig tab bd årg ca max min lb lbk "
     "lbkg bek cirk stkr d vol lov bilag note str",
-    "de": "nr nrn abs art ziff lit kap s str tel bd abb tab anm rn rz rdnr hl max min aufl jg "
-    "ca buchst vol sp bl z hs fn kl gl",
-    "nl": "nr art blz p pag lid sub ca hfdst fig tab bijl vol tel par",
-    "sv": "nr kap st tel s p kl sid fig tab bil vol ca d mom art not",
-    "no": "nr kap art pkt s p kl tlf fig tab bd ca d vol avsn",
+    "de": "az nr nrn abs art ziff lit kap s str tel bd abb tab anm rn rz rdnr hl max min aufl "
+    "jg ca buchst vol sp bl z hs fn kl gl",
+    "nl": "max min nr art blz p pag lid sub ca hfdst fig tab bijl vol tel par",
+    "sv": "prop max min nr kap st tel s p kl sid fig tab bil vol ca d mom art not",
+    "no": "prp meld innst max min nr kap art pkt s p kl tlf fig tab bd ca d vol avsn",
     "fr": "n no nos art al chap fig vol p pp tabl tab t tél par env ann sect v",
     "es": "núm nro art arts cap fig pág págs vol tel n párr t tab ap aprox inc s",
     "it": "n nn art artt cap fig pag pagg vol tel co lett tab par sez all c",
     "pt": "n núm art arts cap fig pág págs vol tel al tab inc p pp aprox",
-    "pl": "art ust pkt nr str tab rys poz s par lit t ok pp p rozdz tel",
+    "pl": "m maks min art ust pkt nr str tab rys poz s par lit t ok pp p rozdz tel",
     "ru": "стр рис табл ст п пп ч гл кв д с т корп оф вып илл разд",
     "el": "σελ αρ αριθ άρθ παρ εικ πιν τηλ τόμ κεφ ν αρθ",
     "tr": "s sf no tel bl md fık cad sok c",
@@ -93,7 +95,7 @@ EITHER: dict[str, str] = {
     "da": "m.fl mfl jan feb mar apr jun jul aug sep sept okt nov dec min sek mdr inc ltd "
     "m.m.m ff st tv th",
     "de": "u.a v.chr n.chr e.v a.m s.o s.u jan feb mär apr jun jul aug sep sept okt nov dez "
-    "mio mrd tsd std sek gmbh inc ltd co jh jhd jhdt ff f a.a.o a.f n.f k",
+    "mio mrd tsd std sek gmbh inc ltd co jh jhd jhdt f a.a.o a.f n.f k",
     "nl": "jan feb mrt apr jun jul aug sep okt nov dec mln mld btw incl excl jl e.v v.chr n.chr",
     "sv": "jan feb mar apr jun jul aug sep sept okt nov dec f ff st",
     "no": "m.fl mfl jan feb mar apr jun jul aug sep sept okt nov des etg ff",
@@ -115,11 +117,11 @@ CLOSING: dict[str, str] = {
     "en": "etc a.m p.m",
     "da": "ff osv o.s.v m.m mm m.v mv m.v.h mvh m.v.m o.l ol o.lign olign etc kr pct mio mia "
     "f.kr e.kr",
-    "de": "usw u.s.w etc u.v.m uvm o.ä u.ä o.dgl u.dgl dgl",
+    "de": "ff usw u.s.w etc u.v.m uvm o.ä u.ä o.dgl u.dgl dgl",
     "nl": "enz etc e.d e.a",
     "sv": "osv o.s.v m.m mm m.fl mfl etc milj mdr kr e.kr f.kr o.d o.dyl dyl",
     "no": "osv o.s.v m.m mm mv m.v o.l etc mill mrd kr f.kr e.kr",
-    "fr": "etc env j.-c",
+    "fr": "sqq ss etc env j.-c",
     "es": "etc a.c d.c a.m p.m",
     "it": "ecc etc a.c d.c",
     "pt": "etc a.c d.c",
@@ -163,12 +165,12 @@ OPENERS: dict[str, str] = {
     "fr": "le la les l un une des ce cet cette ces c il elle ils elles on nous je j vous tu "
     "dans sur à au aux en de du d pour par avec sans mais et ou donc or car si quand lorsque "
     "comme alors puis ensuite après avant qui que quoi où comment pourquoi son sa ses leur "
-    "leurs notre nos mon ma ne tout toute tous il y ainsi cependant toutefois enfin selon "
-    "depuis pendant",
+    "leurs notre nos mon ma ne tout toute tous y ainsi cependant toutefois enfin selon depuis "
+    "pendant",
     "es": "el la los las un una unos unas este esta estos estas eso ese esa él ella ellos "
     "ellas yo nosotros en de del a al por para con sin sobre pero y o si cuando donde como "
     "entonces luego después antes que qué quién cómo su sus mi no se lo le así también además "
-    "sin según desde hasta durante aunque porque hay es era fue ya todos todo cada",
+    "según desde hasta durante aunque porque hay es era fue ya todos todo cada",
     "it": "il lo la i gli le l un una uno questo questa questi queste quello egli ella essi "
     "io noi in nel nella di del della da dal a al alla per con su tra fra ma e o se quando dove "
     "come allora poi dopo prima che chi cosa perché suo sua suoi non si ci così anche inoltre "
@@ -189,7 +191,7 @@ OPENERS: dict[str, str] = {
     "miért most aztán ezért",
     "ru": "в во на по с со из к ко у о об от до за для при под над и а но или если когда где "
     "как что кто почему он она оно они мы я вы это этот эта эти тот та те все всё там тут здесь "
-    "потом затем после до его её их наш не ни так также однако поэтому кроме согласно теперь "
+    "потом затем после его её их наш не ни так также однако поэтому кроме согласно теперь "
     "сегодня был была было были",
     "el": "ο η το οι τα τον την του της των ένας μια ένα αυτός αυτή αυτό αυτοί στο στη στην "
     "στον σε από για με και αλλά ή αν όταν όπου πως τι ποιος γιατί μετά πριν τότε εδώ εκεί δεν "
@@ -220,6 +222,9 @@ LETTERS: dict[str, str] = {
     "ru": "",
 }
 """Small letters that abbreviate a word; of a language that is not listed, all."""
+
+ENDINGS: dict[str, str] = {"de": "str bl anz", "no": "gt", "sv": "gat"}
+"""Abbreviations at the end of longer words (``Hauptstr.``, ``Bundesgesetzbl.``)."""
 
 REPORTING: dict[str, str] = {
     "zh": r"[\u4e00-\u9fff]{1,6}?(?:说|道|问|喊|叫|答|笑|说道|问道|喊道|回答)[，。,.]",

@@ -9,6 +9,7 @@ units, whole tables and code, the minimum, the strategy's own boundaries, the ta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +18,40 @@ from chunking.atoms import BLOCK, PIECE, SECTION, SENTENCE, Atoms
 from chunking.bonds import add_bonds
 from chunking.distances import exceeds, threshold
 from chunking.layout import Layout, is_heading
+from chunking.model import Block
 
 __all__ = ["MINIMUM", "Costs", "Signal", "cut_costs", "read_signal"]
 
 UNIT = 2e5
 MINIMUM = 1e3
-SEMANTIC = 100.0
 _PIECE = 20.0
-_DISTANCE = 0.3
 
 _BY_LEVEL = {
     "fixed": (0.0, 0.0, 0.0, 0.0),
-    "recursive": (0.0, 0.0, 0.6, _PIECE),
-    "structural": (-0.3, 0.3, 0.8, _PIECE),
-    "semantic": (0.0, 0.0, 0.6, _PIECE),
-    "optimal": (0.0, 0.0, 0.1, _PIECE),
+    "recursive": (0.0, -0.4, 0.2, _PIECE),
+    "structural": (-0.9, -0.3, 0.2, _PIECE),
+    "semantic": (0.0, 0.0, 0.4, _PIECE),
+    "optimal": (0.0, 0.0, 0.05, _PIECE),
 }
-"""Cost of a cut at SECTION, BLOCK, SENTENCE, PIECE; INNER costs :data:`UNIT`."""
+"""Cost of a cut at SECTION, BLOCK, SENTENCE, PIECE; INNER costs :data:`UNIT`.
+
+For scale: a chunk of half or one and a half times the target costs 0.25.
+"""
+
+_PARAGRAPH = 0.3
+"""What a cut between two paragraphs of the target's size is worth."""
+
+_WRAPPED = 120
+"""Lines of wrapped text are shorter, in characters; where they are longer on average,
+each is a paragraph."""
+
+_NEAR = 0.3
+_BOUNDARY = 0.1
+_EXCESS = 1.0
+_STRONGEST = 2.0
+"""What a cut is worth to ``semantic``: up to ``_NEAR`` at the threshold, ``_BOUNDARY``
+more above it, and ``_EXCESS`` for each threshold's worth of distance beyond, up to
+``_STRONGEST`` in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +103,8 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
     cut = [by_level[level] for level in levels]
     if strategy == "semantic" and signal is not None:
         _add_distances(atoms, signal, cut)
+    if strategy != "fixed":
+        _add_paragraphs(layout, atoms, cut)
     add_bonds(layout, atoms, cut, strategy)
     if layout.marks:
         for i, at in enumerate(atoms.starts[:-1]):
@@ -119,7 +139,7 @@ def _wide_rows(layout: Layout, atoms: Atoms) -> list[int]:
 
 
 def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
-    """Reward the strategy's boundaries; below the threshold a nearer one costs less."""
+    """Reward the strategy's boundaries, the farther above the threshold, the more."""
     top = float(signal.values.max(initial=0.0)) if signal.limit is None else signal.limit
     scale = top if top > 0 else 1.0
     values, over = signal.values.tolist(), signal.over.tolist()
@@ -127,7 +147,46 @@ def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
         unit = atoms.units[i] - 1
         if not atoms.aligned[i] or not 0 <= unit < len(values) or atoms.levels[i] > SENTENCE:
             continue
+        ratio = values[unit] / scale
+        worth = _NEAR * min(ratio, 1.0)
         if over[unit]:
-            cut[i] -= SEMANTIC
-        else:
-            cut[i] -= _DISTANCE * min(values[unit] / scale, 1.0)
+            worth += _BOUNDARY + _EXCESS * max(ratio - 1.0, 0.0)
+        cut[i] -= min(worth, _STRONGEST)
+
+
+def _add_paragraphs(layout: Layout, atoms: Atoms, cut: list[float]) -> None:
+    """Reward cuts between paragraphs by the smaller of the two, up to the target.
+
+    The end of a long paragraph is a turn of thought; that of a line of dialogue, a list
+    item or a one-sentence paragraph is hardly more than the end of a sentence.
+    """
+    sizes, full = atoms.sizes, max(1, layout.settings.target_tokens)
+    bounds = [0, *_paragraph_ends(layout, atoms), len(atoms)]
+    shares = [min((sizes[end] - sizes[start]) / full, 1.0) for start, end in pairwise(bounds)]
+    for i, (before, after) in zip(bounds[1:-1], pairwise(shares), strict=True):
+        cut[i] -= _PARAGRAPH * min(before, after)
+
+
+def _paragraph_ends(layout: Layout, atoms: Atoms) -> list[int]:
+    """Return the cuts where a paragraph ends; a heading belongs to the one below it."""
+    blocks, of, text = layout.document.blocks, atoms.blocks, layout.document.text
+    ends = []
+    lines = _is_unwrapped(text, blocks[of[0]]) if of else False
+    for i in range(1, len(atoms)):
+        if of[i] != of[i - 1]:
+            lines = _is_unwrapped(text, blocks[of[i]])
+            if not is_heading(blocks[of[i - 1]]):
+                ends.append(i)
+        elif lines and atoms.levels[i] == SENTENCE and atoms.aligned[i]:
+            unit = layout.units[atoms.units[i] - 1]
+            if "\n" in text[unit.end : atoms.starts[i]]:
+                ends.append(i)
+    return ends
+
+
+def _is_unwrapped(text: str, block: Block) -> bool:
+    """Return whether each line of a block of prose is a paragraph of its own."""
+    if block.kind in ("table", "code"):
+        return False
+    n_lines = text.count("\n", block.start, block.end) + 1
+    return block.end - block.start > _WRAPPED * n_lines

@@ -2,7 +2,8 @@
 
 A drawing has a bounded number of points whatever the document's length: of each
 stretch of the curve its lowest and highest distance are kept, in their order, so that
-no peak is lost; of each stretch the boundary with the greatest distance is marked.
+no peak is lost; of many boundaries the one with the greatest distance in each stretch
+is marked.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from jobs.notebook.values import Chunks, ChunkView
 __all__ = [
     "BARS_HEIGHT",
     "HEIGHT",
+    "LEFT",
+    "RIGHT",
     "WIDTH",
     "Bin",
     "Curve",
@@ -29,11 +32,12 @@ __all__ = [
 ]
 
 WIDTH, HEIGHT, BARS_HEIGHT = 1000, 260, 180
-LEFT, RIGHT, TOP, BOTTOM = 44, 12, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 44, 80, 12, 34
 _LABEL = 18
 """Room above the tallest bar for its count."""
 _STRETCHES = 500
 _MARKS = 300
+_DENSE = 80
 _BINS = 20
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _MOST_TICKS = 6
@@ -53,7 +57,7 @@ class Curve:
     """The drawing in its own units; ``threshold_y`` is None where no line can be drawn.
 
     The threshold of ``gradient`` is one of the rise from distance to distance, so it has
-    no place among the distances.
+    no place among the distances. ``scale``: the size of the marks.
     """
 
     path: str
@@ -61,6 +65,7 @@ class Curve:
     threshold: float | None
     threshold_y: float | None
     ticks: tuple[tuple[float, str], ...]
+    scale: float
     n_distances: int
     n_drawn: int
     lowest: float
@@ -105,9 +110,11 @@ def draw_curve(chunks: Chunks) -> Curve | None:
     ys = HEIGHT - BOTTOM - values / top * (HEIGHT - TOP - BOTTOM)
     drawn = decimated(values)
     points = " ".join(f"{xs[i]:.1f},{ys[i]:.1f}" for i in drawn)
+    marks = tuple(_marks(chunks, xs, ys))
     return Curve(
         path=f"M{points}",
-        marks=tuple(_marks(chunks, xs, ys)),
+        marks=marks,
+        scale=1.0 if len(marks) <= _DENSE else 0.6,
         threshold=threshold,
         threshold_y=None if line is None else _height(line, top),
         ticks=tuple((_height(tick, top), f"{tick:.2f}") for tick in _ticks(top)),
@@ -164,14 +171,14 @@ def _ticks(top: float) -> list[float]:
 
 
 def _marks(chunks: Chunks, xs: NDArray[np.float64], ys: NDArray[np.float64]) -> Iterator[Mark]:
-    """Yield the boundaries to mark, in order: at most one in each stretch of the curve."""
+    """Yield the boundaries to mark, in order: all, or the highest in each stretch."""
     ends = np.asarray([unit.token_end for unit in chunks.units], np.int64)
     best: dict[int, tuple[float, int, ChunkView]] = {}
     for view in chunks[:-1]:
         # A boundary inside a unit stands at the distance before it, of which it has none.
         unit = int(np.searchsorted(ends, view.chunk.token_end))
         unit = min(max(unit, 0), len(xs) - 1)
-        key = unit if len(xs) <= _MARKS else unit * _MARKS // len(xs)
+        key = view.index if len(chunks) <= _MARKS else unit * _MARKS // len(xs)
         height = -1.0 if view.distance is None else view.distance
         if key not in best or height > best[key][0]:
             best[key] = (height, unit, view)

@@ -21,7 +21,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jobs.inspection.body import Part, chunk_parts
-from jobs.inspection.curve import BARS_HEIGHT, HEIGHT, WIDTH, draw_curve, histogram
+from jobs.inspection.curve import BARS_HEIGHT, HEIGHT, LEFT, RIGHT, WIDTH, draw_curve, histogram
 from jobs.inspection.facts import furniture, repeated_tokens, setting_lines, strategy
 from jobs.notebook.display import ends, facts, pages, path
 from jobs.notebook.values import Chunks, ChunkView
@@ -84,6 +84,8 @@ def render_page(chunks: Chunks) -> str:
         listed=listed,
         bins=histogram([view.n_tokens for view in chunks], chunks.settings.max_tokens),
         width=WIDTH,
+        left=LEFT,
+        right=WIDTH - RIGHT,
         height=HEIGHT,
         bars_height=BARS_HEIGHT,
         long=len(chunks) > _LONG,

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from chunking.errors import DocumentError
 from jobs.inspection.page import render_page
-from jobs.notebook import Chunks
+from jobs.notebook import Chunkmill, Chunks
 from jobs.visible import visible
 from tests.chromium import OpenPage, open_page
-from tests.inspected import chunked, hostile, prose, tables
+from tests.corpus import hard_files, requires_corpus
+from tests.inspected import MODEL, chunked, hostile, prose, tables
 
 # The text of a chunk: its exact parts, in order, as they stand in the page.
 TEXTS = """
@@ -301,6 +303,29 @@ def test_motion_is_left_out_where_it_is_unwanted(browser: Browser, tmp_path: Pat
         with _shown(browser, chunks, tmp_path, reduced_motion=wish) as opened:
             style = "getComputedStyle(document.documentElement).scrollBehavior"
             assert opened.page.evaluate(style) == behaviour
+
+
+ORDINARY = {file.format: file for file in hard_files() if not file.why_hard and file.size < 200_000}
+"""One ordinary file of each format."""
+
+
+@pytest.mark.corpus
+@requires_corpus
+def test_real_documents_have_quiet_pages(browser: Browser, tmp_path: Path) -> None:
+    """Files of all formats, as their makers wrote them: every chunk is there, nothing runs."""
+    drawn = 0
+    with Chunkmill(MODEL) as mill:
+        for file in ORDINARY.values():
+            try:
+                document = mill.parse(file.path)
+            except DocumentError:
+                continue  # a scan, or a format that is not read
+            chunks = mill.chunk(document, max_tokens=100)
+            with _shown(browser, chunks, tmp_path) as opened:
+                texts = opened.page.evaluate(TEXTS)
+            assert texts == [visible(view.text) for view in chunks], file.key
+            drawn += 1
+    assert drawn > 5
 
 
 def test_a_long_document_can_be_walked(browser: Browser, tmp_path: Path) -> None:

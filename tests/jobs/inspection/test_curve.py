@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.inspection.curve import HEIGHT, WIDTH, decimated, draw_curve, histogram
+from tests.chunking.strategies import DocumentBuilder
 from tests.inspected import chunked, prose
 
 
@@ -58,6 +59,18 @@ def test_a_long_curve_is_bounded() -> None:
     assert max(known) in {mark.view.distance for mark in curve.marks}
     xs = [mark.x for mark in curve.marks]
     assert xs == sorted(xs)
+
+
+def test_few_boundaries_are_all_marked() -> None:
+    """However long the curve is, and also where two end in one sentence."""
+    builder = DocumentBuilder()
+    builder.add("paragraph", "word " * 400)
+    builder.add("paragraph", " ".join(f"Ship {i} moors." for i in range(1500)))
+    chunks = chunked(builder.build(), max_tokens=100)
+    curve = draw_curve(chunks)
+    assert curve is not None
+    assert curve.n_distances > 1000
+    assert [mark.view.index for mark in curve.marks] == list(range(len(chunks) - 1))
 
 
 def test_one_distance_and_none() -> None:

@@ -10,6 +10,7 @@ import pytest
 from chunking.errors import DocumentError, SourceError
 from jobs.config import Config, LimitsConfig
 from jobs.sources.single import TextSource, open_file
+from tests.jobs.sources.conftest import Put, fetched, keys
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,18 @@ def test_a_relative_path_and_a_link_are_followed(
     monkeypatch.chdir(tmp_path)
     (item,) = open_file("link.md", Config()).list()
     assert item.source_key == "link.md"
+
+
+@pytest.mark.s3
+def test_an_object_is_one_document(s3_config: Config, put: Put, tmp_path: Path) -> None:
+    """By its URL as it stands; a prefix, a missing key and a missing bucket are none."""
+    prefix = put({"a b.csv": b"uri\nx\n", "deeper/c.md": b"c"})
+    source = open_file(f"{prefix}/a b.csv", s3_config)
+    assert keys(source) == ["a b.csv"]
+    assert fetched(source, tmp_path / "copy") == {"a b.csv": b"uri\nx\n"}
+    for url in (prefix, f"{prefix}/", f"{prefix}/missing.md", "s3://no-such-bucket-here/x.md"):
+        with pytest.raises(SourceError):
+            open_file(url, s3_config)
 
 
 def test_a_text_has_the_bytes_of_its_file(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def _places(stops: str) -> re.Pattern[str]:
         rf"(?P<note>(?<=[^\W\d_A-Z][^\W\d_A-Z]\.)\d\d?(?:[,\u2013-]\d\d?)*+(?=\s+{_CAPITAL}))?+"
         rf"(?=\s|\Z|[{_CJK}])"
         rf"|(?<=\n)(?P<line>{_BLANK}*+\n\s*+|(?={_BULLET}|{_TURN}|{_NAMED}))"
-        rf"|(?<=[{_FACES}])(?P<face>[{_FACE_PARTS}]*+)(?=\s)"
+        rf"|(?<=[{_FACES}])(?<![{_FACE_PARTS}][{_FACES}])(?P<face>[{_FACE_PARTS}]*+)(?=\s)"
         r")"
     )
 

@@ -1,15 +1,35 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from chunking import sentences
+from chunking.full_stops import full_stop_ends
 from chunking.sentences import MAX_SENTENCE_CHARS, split_sentences
 from tests.chunking.sentence_cases import CASES, KNOWN_WRONG
 from tests.chunking.strategies import ODD, WORDS
 
 ALL = [(language, marked) for language, cases in CASES.items() for marked in cases]
+MARKS = [". ", "? ", "。", "\n", "\n\n", " ", "3.", "z. B. ", "...", "»", " »", "\nANNA: ", "\n2. "]
+MARKS += [
+    "; ",
+    " \U0001f600 ",
+    "」と",
+    "．",
+    "a) ",
+    "¿",
+    "א. ",
+    "ครับ ",
+    "arg0",
+    "[1]",
+    "etc. ",
+    "।",
+    "؟",
+]
 REQUIRED = "en da de fr es it nl sv no pt pl ru el tr zh ja ko ar he hi th"
 
 
@@ -92,30 +112,63 @@ def test_blank_and_empty_ranges_have_no_sentence() -> None:
         assert split_sentences(text, 0, len(text), None) == []
 
 
+@pytest.mark.timeout(60)  # one repeat read again from each of its places takes minutes
 @pytest.mark.parametrize(
-    "piece", [".", " ", "\n", ". ", "a. ", "?!", ")", ".)", "1. ", "\n- ", "x"]
+    "piece",
+    [
+        *[".", " ", "\n", ". ", "a. ", "?!", ")", ".)", "1. ", "\n- ", "x", '"', '. "', "(", "[1]"],
+        *[".[1]", "1.", "1.1 ", "z. B. ", "...x", "\n ", "\nA: ", "\nAB CD: ", "\U0001f600"],
+        *[
+            "\U0001f600 ",
+            "! \U0001f600",
+            ".1,2",
+            "。",
+            "「",
+            "。」",
+            "；",
+            "ก ",
+            "ก",
+            "א. ",
+            "' ",
+            "§ 1. ",
+        ],
+    ],
 )
 def test_runs_of_marks_take_linear_time(piece: str) -> None:
-    """A long run of any mark ends in one pass, and loses nothing."""
-    text = "Begin " + piece * 100_000 + " end"
-    spans = split_sentences(text, 0, len(text), "en")
+    """A long run of any mark ends in one pass, and loses nothing; else it would not end."""
+    text = "Begin " + piece * (300_000 // len(piece)) + " end"
+    spans = split_sentences(text, 0, len(text), "th" if "ก" in piece else "en")
     assert spans[0][0] == 0
     assert spans[-1][1] == len(text)
+
+
+def test_the_rules_look_at_a_bounded_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each full stop is decided once, from a text around it that does not grow with the text."""
+    asked = []
+
+    def counting(*arguments: Any, **options: Any) -> bool:
+        asked.append(len(arguments[3]))
+        return full_stop_ends(*arguments, **options)
+
+    monkeypatch.setattr(sentences, "full_stop_ends", counting)
+    for n in (100, 200):
+        asked.clear()
+        split_sentences("See Fig. 3 of z. B. Dr. No. " * n, 0, 28 * n, "de")
+        assert len(asked) <= 5 * n
+        assert max(asked) <= 64
 
 
 @profile(deadline=None, max_examples=200, derandomize=True)
 @given(
     text=st.lists(
         st.one_of(
-            st.sampled_from(
-                [*WORDS, ". ", "? ", "。", "\n", "\n\n", " ", "3.", "z. B. ", "...", "»"]
-            ),
+            st.sampled_from([*WORDS, *MARKS]),
             st.text(alphabet=ODD, max_size=3),
             st.text(max_size=4),
         ),
         max_size=40,
     ).map("".join),
-    language=st.sampled_from([None, "en", "da", "de", "ja", "el", "xx", "pt-BR"]),
+    language=st.sampled_from([None, *REQUIRED.split(), "xx", "pt-BR"]),
 )
 def test_spans_are_exact(text: str, language: str | None) -> None:
     """Spans are in order, trimmed, not blank, and cover all visible text."""

@@ -39,10 +39,13 @@ class Draft:
 
     @property
     def front(self) -> Front:
-        """The prefix with its number of tokens."""
-        if not self.parts:
-            return "", 0
-        return self.prefix, None
+        """The prefix with its number of tokens: each of its parts ends in a newline."""
+        n_tokens = 0
+        for part in self.parts:
+            if part.n_tokens is None:
+                return self.prefix, None
+            n_tokens += part.n_tokens
+        return self.prefix, n_tokens
 
 
 def text_span(text: str, atoms: Atoms, start: int, end: int) -> tuple[int, int]:

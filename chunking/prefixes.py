@@ -7,7 +7,8 @@ short: headings from the outermost, then the caption, then the table's header.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from chunking.atoms import Atoms
 from chunking.layout import Layout, header_end, is_heading, one_line
@@ -34,10 +35,12 @@ class Part:
     """One line (or the header's two) of a prefix, with its estimated size.
 
     ``span``: where a repeated table header, or those of its cells, stand in the text.
+    ``n_tokens``: its number of tokens where it was counted.
     """
 
     text: str
     size: int
+    n_tokens: int | None = None
     span: tuple[int, int] | None = None
 
 
@@ -62,34 +65,45 @@ class TableHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefixes:
-    """The prefix parts of a document: heading lines by their text, heads by table."""
+    """The prefix parts of a document: lines by the heading's name, heads by table."""
 
     layout: Layout
-    sizes: dict[str, int] = field(repr=False)
+    lines: dict[str, Part] = field(repr=False)
     heads: dict[int, TableHead] = field(repr=False)
 
     def parts(self, atoms: Atoms, start: int, end: int) -> list[Part]:
-        """Return the parts for the chunk of atoms ``[start, end)``."""
+        """Return the parts for the chunk of atoms ``[start, end)``.
+
+        Outer headings are left out where the inner ones alone exceed the cap.
+        """
         first, last = atoms.blocks[start], atoms.blocks[end - 1]
-        parts = []
-        if self.layout.settings.prefix_headings:
-            blocks, text = self.layout.document.blocks, self.layout.document.text
-            inside = {
-                one_line(text[blocks[i].start : blocks[i].end])
-                for i in self.layout.headings_between(first, last)
-            }
-            lines = (one_line(name) for name in self.leading_block(first, last).heading_path)
-            parts = [
-                Part(text=line, size=self.sizes[line])
-                for line in lines
-                if line and line not in inside
-            ]
+        parts = self._headings(first, last) if self.layout.settings.prefix_headings else []
         head = self.heads.get(first)
         if head is None or atoms.starts[start] < head.end:
             return parts
         if head.caption is not None and not first <= (head.caption_block or 0) <= last:
             parts.append(head.caption)
         return [*parts, self._header(head, atoms.starts[start], atoms.starts[end])]
+
+    def _headings(self, first: int, last: int) -> list[Part]:
+        """Return the path of blocks ``[first, last]``, less the headings among them."""
+        blocks, text = self.layout.document.blocks, self.layout.document.text
+        inside = {
+            one_line(text[blocks[i].start : blocks[i].end])
+            for i in self.layout.headings_between(first, last)
+        }
+        parts: list[Part] = []
+        room = self.layout.cap
+        for name in reversed(self.leading_block(first, last).heading_path):
+            part = self.lines.get(name)
+            if part is None or part.text in inside:
+                continue
+            parts.append(part)
+            room -= part.size
+            if room < 0:
+                break
+        parts.reverse()
+        return parts
 
     def _header(self, head: TableHead, start: int, end: int) -> Part:
         """Return what of a table's header stands in front of ``[start, end)``."""
@@ -136,45 +150,51 @@ class Prefixes:
     def _path_size(self, block: Block) -> int:
         if not self.layout.settings.prefix_headings:
             return 0
-        return sum(self.sizes[one_line(name)] for name in block.heading_path if name.strip())
+        return sum(self.lines[name].size for name in block.heading_path if name in self.lines)
 
 
 def read_prefixes(layout: Layout) -> Prefixes:
     """Measure every line that may stand in a prefix, each distinct one once."""
-    lines: dict[str, int] = {}
+    document = layout.document
+    names: dict[str, str] = {}
     if layout.settings.prefix_headings:
         path = None
-        for block in layout.document.blocks:
+        for block in document.blocks:
             if block.heading_path is not path:
                 path = block.heading_path
-                lines.update((one_line(name), 0) for name in path if name.strip())
-    captions = _captions(layout)
-    text = layout.document.text
-    headers: dict[int, str] = {}
-    ends: dict[int, int] = {}
-    for block in layout.document.blocks:
-        end = header_end(text, block) if block.kind == "table" else None
-        if end is not None:
-            headers[block.index] = text[block.start : end].strip()
-            ends[block.index] = end
-            lines[headers[block.index]] = 0
-            if block.index in captions:
-                lines[_caption_line(layout, captions[block.index])] = 0
-    for line, n in zip(lines, layout.count([*lines]) if lines else (), strict=True):
-        lines[line] = max(1, n - layout.special)
-    heads = {}
-    for index, header in headers.items():
-        block = layout.document.blocks[index]
-        caption = captions.get(index)
-        name = "" if caption is None else _caption_line(layout, caption)
-        heads[index] = TableHead(
-            end=ends[index],
-            header=Part(text=header, size=lines[header], span=(block.start, ends[index])),
-            caption=Part(text=name, size=lines[name]) if name else None,
-            caption_block=caption,
-            wide=read_wide_rows(layout, block),
+                names.update((name, one_line(name)) for name in path if name not in names)
+    at_table = _captions(layout)
+    captions = {i: _caption_line(layout, at) for i, at in at_table.items()}
+    ends = {
+        block.index: end
+        for block in document.blocks
+        if block.kind == "table" and (end := header_end(document.text, block)) is not None
+    }
+    headers = {i: document.text[document.blocks[i].start : end].strip() for i, end in ends.items()}
+    owned = [captions[i] for i in ends if i in captions]
+    measured = _measured(layout, [*names.values(), *headers.values(), *owned])
+    heads = {
+        i: TableHead(
+            end=end,
+            header=replace(measured[headers[i]], span=(document.blocks[i].start, end)),
+            caption=measured.get(captions.get(i, "")),
+            caption_block=at_table.get(i),
+            wide=read_wide_rows(layout, document.blocks[i]),
         )
-    return Prefixes(layout=layout, sizes=lines, heads=heads)
+        for i, end in ends.items()
+    }
+    lines = {name: measured[line] for name, line in names.items() if line}
+    return Prefixes(layout=layout, lines=lines, heads=heads)
+
+
+def _measured(layout: Layout, lines: Sequence[str]) -> dict[str, Part]:
+    """Return the part of each distinct line that is not empty."""
+    distinct = [line for line in dict.fromkeys(lines) if line]
+    counts = layout.count(distinct) if distinct else []
+    return {
+        line: Part(text=line, size=max(1, n - layout.special), n_tokens=n - layout.special)
+        for line, n in zip(distinct, counts, strict=True)
+    }
 
 
 def _caption_line(layout: Layout, index: int) -> str:

@@ -240,7 +240,10 @@ def _bounded(
         words = word_starts(text, start, limit + _MARGIN, language, word_breaks)
         cut = _inner_cut(text, start, limit, words)
         yield span_of(text, start, cut)
-        start, end = span_of(text, cut, end)
+        # Step by step: the rest of a long text is not copied for each piece.
+        start = cut
+        while text[start].isspace():
+            start += 1
     if start < end:
         yield start, end
 

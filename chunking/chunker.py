@@ -23,6 +23,7 @@ from chunking.distances import distances
 from chunking.errors import AlignmentError, ConfigError
 from chunking.fitting import Draft, fit, new_draft
 from chunking.layout import Count, Layout, read_layout
+from chunking.measuring import exact_sizes
 from chunking.merging import merge_small
 from chunking.model import Chunk, Document, Sentence, Tokens
 from chunking.overlap import add_overlap, overlap_starts
@@ -118,7 +119,8 @@ def _fits_whole(layout: Layout) -> bool:
     """Return whether the document fits into one chunk; a long one is not counted."""
     if len(layout.tokens.ids) + layout.special > _WORTH_COUNTING * layout.cap:
         return False
-    return layout.count([layout.document.text.strip()])[0] <= layout.cap
+    text = layout.document.text
+    return exact_sizes(layout, [span_of(text, 0, len(text))])[0] <= layout.cap
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from itertools import pairwise
 import numpy as np
 
 from chunking.errors import AlignmentError, ConfigError
+from chunking.measuring import exact_sizes as exact_sizes_of
 from chunking.model import Block, Document, Sentence, Tokens
 from chunking.separators import find_separators
 from chunking.settings import ChunkingSettings
-from chunking.splitting import line_starts
+from chunking.splitting import line_starts, span_of
 
 __all__ = [
     "Count",
@@ -193,7 +194,7 @@ def _with_exact_sizes(layout: Layout) -> Layout:
             else:
                 spans.append((int(bounds[i]), int(bounds[i + 1]), None))
     exact_sizes: dict[int, int] = {}
-    counts = layout.count([text[start:end].strip() for start, end, _ in spans]) if spans else []
+    counts = exact_sizes_of(layout, [span_of(text, start, end) for start, end, _ in spans])
     for (start, _, index), n in zip(spans, counts, strict=True):
         if index is None:
             if n > layout.cap:

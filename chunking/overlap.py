@@ -12,6 +12,7 @@ from dataclasses import replace
 from chunking.atoms import PIECE, Atoms
 from chunking.fitting import Draft, new_draft, text_span
 from chunking.layout import Layout, is_heading
+from chunking.measuring import exact_sizes
 from chunking.prefixes import Prefixes
 
 __all__ = ["add_overlap", "overlap_starts"]
@@ -36,7 +37,7 @@ def add_overlap(
     In sentences: that many. In tokens: the units whose sum is nearest to the amount.
     """
     result = list(drafts)
-    pending = {}
+    pending: dict[int, int] = {}
     for i in range(1, len(drafts)):
         room = layout.cap - drafts[i].n_tokens
         floor = pending.get(i - 1, drafts[i - 1].start)
@@ -49,12 +50,10 @@ def add_overlap(
             i: new_draft(layout, prefixes, atoms, start, drafts[i].end)
             for i, start in pending.items()
         }
-        inputs = []
-        for draft in trials.values():
-            first, last = text_span(text, atoms, draft.start, draft.end)
-            inputs.append(draft.prefix + text[first:last])
+        spans = [text_span(text, atoms, draft.start, draft.end) for draft in trials.values()]
+        sizes = exact_sizes(layout, spans, [draft.front for draft in trials.values()])
         again = {}
-        for (i, draft), n in zip(trials.items(), layout.count(inputs), strict=True):
+        for (i, draft), n in zip(trials.items(), sizes, strict=True):
             if n <= layout.cap and len(draft.parts) >= len(drafts[i].parts):
                 result[i] = replace(draft, n_tokens=n)
                 continue

@@ -171,7 +171,8 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
         for i in (*range(aim, start, -1), *range(aim + 1, last + 1)):
             if i == end or cut[i] < bound:
                 return i
-    return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
+    lowest: int = min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
+    return lowest
 
 
 def _aim(atoms: Atoms, limits: Limits, start: int, last: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 
 from chunking.atoms import Atoms
 from chunking.bonds import BOND, WHOLE
@@ -168,11 +168,10 @@ def _greedy_end(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int
         return next(i for i in range(aim, half - 1, -1) if cut[i] <= enough)
     # What tears nothing apart, then what breaks no law; before the target, then after it.
     for bound in (BOND, WHOLE / 2):
-        for i in (*range(aim, start, -1), *range(aim + 1, last + 1)):
+        for i in chain(range(aim, start, -1), range(aim + 1, last + 1)):
             if i == end or cut[i] < bound:
                 return i
-    lowest: int = min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
-    return lowest
+    return min(range(start + 1, last + 1), key=lambda i: (cut[i], -i))
 
 
 def _aim(atoms: Atoms, limits: Limits, start: int, last: int) -> int:

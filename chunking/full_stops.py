@@ -32,6 +32,8 @@ _ORDINAL = re.compile(r"(?:\d{1,3}|\d{1,2}\.\d{1,2}|[ivxlcIVXLC]{1,6})\Z")
 _LIST_NUMBER = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[IVXLC]{1,6})\Z")
 # Short words without a vowel are abbreviations in most languages.
 _VOWELLESS = re.compile(r"[bcdfghjklmnpqrstvwxz]{2,5}\Z")
+# No word of a Germanic language ends so.
+_CODA = re.compile(r"[^\W\d_]*[bcdfgkpqtvxzn]l\Z")
 _SPACED = re.compile(r"(?:[^\W\d_]{1,3}\.[ \u00a0\u202f]?){1,4}\Z")
 _NUMBER_FOLLOWS = re.compile(r"\d|\u00a7|[IVXLC]{1,6}\b|[A-Z]\b(?!\.)|[a-z]\)")
 _INITIAL_FOLLOWS = re.compile(r"[^\W\d_]\.")
@@ -39,7 +41,8 @@ _SHORT_FOLLOWS = re.compile(r"\S{1,3}\.")
 _DATE_PART_FOLLOWS = re.compile(r"\d{1,2}\.(?:\s|\Z)")
 # Codes of currencies and laws go on after an amount or a reference: "mio. EUR", "ff. StGB".
 _CODE = re.compile(r"[^\W\d_]*[A-Z][^\W\d_]*[A-Z]")
-_TAIL = re.compile(r"[-(/'\u2019]")
+_ORDINAL_BEFORE = re.compile(r"\d{1,3}\.\Z")
+_TAIL = re.compile(r"[-\u2013(/'\u2019]")
 _LABEL = re.compile(
     r"\W{0,3}(?:(?P<word>[^\W\d_]{1,12})\.?|\u00a7{1,2})\s?\d{1,4}(?:\.\d{1,3})*\s?[a-z]?\Z"
 )
@@ -60,6 +63,7 @@ _AFTER_CLOCK = words(
     "monday tuesday wednesday thursday friday saturday sunday est edt cst cdt mst mdt pst pdt et "
     "ct pt gmt utc bst cet eastern central pacific"
 )
+_GERMANIC = frozenset({"en", "da", "de", "nl", "no", "sv"})
 _UNITS = words("kg g mg km m cm mm l dl cl ml h t ha kwh mwh gb mb kb bn mn")
 _ARTICLES = words("den det de der d denne dette")
 _DOMAINS = words(
@@ -136,6 +140,8 @@ def _known_word(
             return False
         if name in rules.numbered and _NUMBER_FOLLOWS.match(following):
             return False
+        if name in rules.numbered and not rules.nouns and _ORDINAL_BEFORE.match(previous):
+            return _closing_ends(name, following, rules)
         if name in rules.either_words or name in rules.numbered:
             return _opens(following, rules) or name == "no"
     return None
@@ -251,8 +257,8 @@ def _word_ends(word: str, key: str, following: str, rules: LanguageRules) -> boo
             return False
         if _DOTTED.match(word):
             return _opens(following, rules)
-    if _VOWELLESS.match(word):
-        return _opens(following, rules)
+    if _VOWELLESS.match(word) or (rules.code in _GERMANIC and _CODA.match(word)):
+        return not _NUMBER_FOLLOWS.match(following) and _opens(following, rules)
     if "\u0e00" <= word[-1] <= "\u0eff":
         return len(word) > _LIST_DIGITS + 1 and "." not in word
     tail = _TAIL.split(key)[-1]

@@ -23,12 +23,12 @@ __all__ = [
 ]
 
 OPEN: dict[str, str] = {
-    "en": "mr mrs ms dr prof gen col lt sgt capt cmdr rev hon sen rep gov pres supt messrs mt "
-    "vs viz cf e.g i.e eg ie op cit ibid dept est st adm maj cpl pvt insp asst assoc",
+    "en": "excl incl mr mrs ms dr prof gen col lt sgt capt cmdr rev hon sen rep gov pres supt "
+    "messrs vs viz cf e.g i.e eg ie op cit ibid dept est adm maj cpl pvt insp asst assoc",
     "da": "f.eks feks bl.a bla d.v.s dvs hr fr frk dr prof skt sct adv ing cand mag stud lic "
     "fhv tidl dir adm red udg kgl gl jf jfr jvf pga p.g.a ift i.f.t mht m.h.t vedr vha v.h.a pr "
     "inkl ekskl evt hhv hhvs iflg if sml f.ks s.u mv.a ang ad forf afd adr if.m i.h.t iht",
-    "de": "fa inh vorm nachm urspr bearb begr gegr kath ev städt staatl zit z.b d.h banz "
+    "de": "vors fa inh vorm nachm urspr bearb begr gegr kath ev städt staatl zit z.b d.h banz "
     "i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur rer nat h.c st "
     "inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl allg ehem "
     "entspr einschl i.v.m i.s.d i.s.v i.h.v o.g u.g kfm mag frhr gebr urt beschl i.e.s i.w.s "
@@ -63,15 +63,15 @@ OPEN: dict[str, str] = {
 """Abbreviations that practically never end a sentence."""
 
 NUMBERED: dict[str, str] = {
-    "en": "no nos fig figs eq eqs sec secs ch vol vols pp p art arts cl para paras ca approx "
-    "c max min tel ext app ex",
-    "da": "nr stk kap afs afsn art pkt par s p kl tlf tlfnr fig tab bd årg ca max min lb lbk "
-    "lbkg bek cirk stkr d vol lov bilag note str",
-    "de": "az nr nrn abs art ziff lit kap s str tel bd abb tab anm rn rz rdnr hl max min aufl "
-    "jg ca buchst vol sp bl z hs fn kl gl",
+    "en": "cir no nos fig figs eq eqs sec secs ch vol vols pp p art arts cl para paras ca "
+    "approx c max min tel ext app ex",
+    "da": "maks nr stk kap afs afsn art pkt par s p kl tlf tlfnr fig tab bd årg ca max min lb "
+    "lbk lbkg bek cirk stkr d vol lov bilag note str",
+    "de": "anl az nr nrn abs art ziff lit kap s str tel bd abb tab anm rn rz rdnr hl max min "
+    "aufl jg ca buchst vol sp bl z hs fn kl gl",
     "nl": "max min nr art blz p pag lid sub ca hfdst fig tab bijl vol tel par",
     "sv": "prop max min nr kap st tel s p kl sid fig tab bil vol ca d mom art not",
-    "no": "prp meld innst max min nr kap art pkt s p kl tlf fig tab bd ca d vol avsn",
+    "no": "maks prp meld innst max min nr kap art pkt s p kl tlf fig tab bd ca d vol avsn",
     "fr": "n no nos art al chap fig vol p pp tabl tab t tél par env ann sect v",
     "es": "núm nro art arts cap fig pág págs vol tel n párr t tab ap aprox inc s",
     "it": "n nn art artt cap fig pag pagg vol tel co lett tab par sez all c",
@@ -89,20 +89,19 @@ NUMBERED: dict[str, str] = {
 """Abbreviations that a number follows: then they never end a sentence."""
 
 EITHER: dict[str, str] = {
-    "en": "inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a jan feb mar apr "
-    "jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros hr hrs d.c "
-    "a.d b.c al ed eds ft in",
-    "da": "m.fl mfl jan feb mar apr jun jul aug sep sept okt nov dec min sek mdr inc ltd "
-    "m.m.m ff st tv th",
+    "en": "st mt inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a jan "
+    "feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros "
+    "hr hrs d.c a.d b.c al ed eds ft in",
+    "da": "m.fl mfl min sek mdr inc ltd m.m.m ff st tv th",
     "de": "u.a v.chr n.chr e.v a.m s.o s.u jan feb mär apr jun jul aug sep sept okt nov dez "
     "mio mrd tsd std sek gmbh inc ltd co jh jhd jhdt f a.a.o a.f n.f k",
-    "nl": "jan feb mrt apr jun jul aug sep okt nov dec mln mld btw incl excl jl e.v v.chr n.chr",
-    "sv": "jan feb mar apr jun jul aug sep sept okt nov dec f ff st",
-    "no": "m.fl mfl jan feb mar apr jun jul aug sep sept okt nov des etg ff",
-    "fr": "janv févr avr juil sept oct nov déc suiv éd",
-    "es": "ee.uu ss.aa s.a s.l c.v uu ss ene feb mar abr may jun jul ago sep sept oct nov dic",
-    "it": "s.p.a s.r.l ss segg c.c c.p c.p.c gen feb mar apr mag giu lug ago set ott nov dic",
-    "pt": "ltda s.a segs jan fev mar abr mai jun jul ago set out nov dez",
+    "nl": "mln mld btw incl excl jl e.v v.chr n.chr",
+    "sv": "f ff st",
+    "no": "m.fl mfl etg ff",
+    "fr": "suiv éd",
+    "es": "ee.uu ss.aa s.a s.l c.v uu ss",
+    "it": "s.p.a s.r.l ss segg c.c c.p c.p.c",
+    "pt": "ltda s.a segs",
     "pl": "r w tys mln mld zł godz min sek proc k.c k.p.c k.k k.p str",
     "ru": "г гг в вв руб коп долл тыс млн млрд мин сек",
     "el": "εκατ δισ χιλ",
@@ -114,17 +113,19 @@ EITHER: dict[str, str] = {
 """Abbreviations that may end a sentence: they do where a word that opens one follows."""
 
 CLOSING: dict[str, str] = {
-    "en": "etc a.m p.m",
-    "da": "ff osv o.s.v m.m mm m.v mv m.v.h mvh m.v.m o.l ol o.lign olign etc kr pct mio mia "
-    "f.kr e.kr",
+    "en": "etc a.m p.m mo yr",
+    "da": "jan feb mar apr jun jul aug sep sept okt nov dec ff osv o.s.v m.m mm m.v mv m.v.h "
+    "mvh m.v.m o.l ol o.lign olign etc kr pct mio mia f.kr e.kr",
     "de": "ff usw u.s.w etc u.v.m uvm o.ä u.ä o.dgl u.dgl dgl",
-    "nl": "enz etc e.d e.a",
-    "sv": "osv o.s.v m.m mm m.fl mfl etc milj mdr kr e.kr f.kr o.d o.dyl dyl",
-    "no": "osv o.s.v m.m mm mv m.v o.l etc mill mrd kr f.kr e.kr",
-    "fr": "sqq ss etc env j.-c",
-    "es": "etc a.c d.c a.m p.m",
-    "it": "ecc etc a.c d.c",
-    "pt": "etc a.c d.c",
+    "nl": "jan feb mrt apr jun jul aug sep okt nov dec enz etc e.d e.a",
+    "sv": "jan feb mar apr jun jul aug sep sept okt nov dec osv o.s.v m.m mm m.fl mfl etc "
+    "milj mdr kr e.kr f.kr o.d o.dyl dyl",
+    "no": "jan feb mar apr jun jul aug sep sept okt nov des osv o.s.v m.m mm mv m.v o.l etc "
+    "mill mrd kr f.kr e.kr",
+    "fr": "janv févr avr juil sept oct nov déc sqq ss etc env j.-c",
+    "es": "ene feb mar abr may jun jul ago sep sept oct nov dic etc a.c d.c a.m p.m",
+    "it": "gen feb mar apr mag giu lug ago set ott nov dic ecc etc a.c d.c",
+    "pt": "jan fev mar abr mai jun jul ago set out nov dez etc a.c d.c",
     "pl": "itd itp",
     "ru": "т.д т.п др пр",
     "el": "κλπ κ.λπ κτλ κ.ά κ.τ.λ π.μ μ.μ π.Χ μ.Χ",

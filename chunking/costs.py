@@ -107,9 +107,7 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
         _add_paragraphs(layout, atoms, cut)
     add_bonds(layout, atoms, cut, strategy)
     if layout.marks:
-        for i, at in enumerate(atoms.starts[:-1]):
-            if at in layout.marks:
-                cut[i] = by_level[BLOCK] + layout.marks[at]
+        _add_marks(layout, atoms, cut, by_level)
     cut.append(0.0)
     sections = strategy not in ("fixed", "structural")
     runs = [i for i, level in enumerate(levels) if level == SECTION] if sections else []
@@ -119,6 +117,16 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
         runs.insert(0, 0)
     runs.append(len(atoms))
     return Costs(cut=cut, runs=runs)
+
+
+def _add_marks(
+    layout: Layout, atoms: Atoms, cut: list[float], by_level: tuple[float, ...]
+) -> None:
+    """Let cuts of plain text cost what a named hierarchy says, beyond one between blocks."""
+    kinds = [block.kind for block in layout.document.blocks]
+    for i, at in enumerate(atoms.starts[:-1]):
+        if at in layout.marks and kinds[atoms.blocks[i]] not in ("table", "code"):
+            cut[i] += by_level[BLOCK] - by_level[atoms.levels[i]] + layout.marks[at]
 
 
 def _wide_rows(layout: Layout, atoms: Atoms) -> list[int]:

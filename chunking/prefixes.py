@@ -83,7 +83,8 @@ class Prefixes:
             return parts
         if head.caption is not None and not first <= (head.caption_block or 0) <= last:
             parts.append(head.caption)
-        return [*parts, self._header(head, atoms.starts[start], atoms.starts[end])]
+        text_end = min(atoms.starts[end], self.layout.document.blocks[last].end)
+        return [*parts, self._header(head, atoms.starts[start], text_end)]
 
     def _headings(self, first: int, last: int) -> list[Part]:
         """Return the path of blocks ``[first, last]``, less the headings among them."""
@@ -141,7 +142,8 @@ class Prefixes:
             if head is not None and atoms.starts[i] >= head.end:
                 size = head.size
                 if head.wide is not None:
-                    part = self._header(head, atoms.starts[i], atoms.starts[i + 1])
+                    text_end = min(atoms.starts[i + 1], block.end)
+                    part = self._header(head, atoms.starts[i], text_end)
                     size += part.size - head.header.size
             soft.append(path_size + size)
             due.append(size if size + atoms.sizes[i + 1] - atoms.sizes[i] <= room else 0)
@@ -150,7 +152,10 @@ class Prefixes:
     def _path_size(self, block: Block) -> int:
         if not self.layout.settings.prefix_headings:
             return 0
-        return sum(self.lines[name].size for name in block.heading_path if name in self.lines)
+        # A path larger than a chunk is trimmed in any case; it must not drive out the text.
+        most = self.layout.settings.target_tokens // 2
+        path = (self.lines[name].size for name in block.heading_path if name in self.lines)
+        return min(sum(path), most)
 
 
 def read_prefixes(layout: Layout) -> Prefixes:

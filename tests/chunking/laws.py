@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,7 +111,14 @@ class Laws:
 
     def blocks_in(self, chunk: Chunk) -> list[Block]:
         """Return the blocks that share visible text with a chunk."""
-        return [b for b in self.document.blocks if b.start < chunk.end and chunk.start < b.end]
+        return self.blocks_between(chunk.start, chunk.end)
+
+    def blocks_between(self, start: int, end: int) -> list[Block]:
+        """Return the blocks that share text with ``[start, end)``."""
+        blocks = self.document.blocks
+        first = bisect_right(blocks, start, key=lambda block: block.end)
+        last = bisect_left(blocks, end, key=lambda block: block.start)
+        return list(blocks[first:last])
 
     def prefixes(self) -> Iterator[str]:
         """Check that heading lines are the inner end of the path, less what the text has."""
@@ -193,10 +201,10 @@ class Laws:
             return line
         if line is not None and line.kind == "paragraph" and line.end - line.start <= 300:
             words = self.text[line.start : line.end].split()
-            if words[0].lower() in ("table", "tabel", "tabelle") and words[1:2]:
-                named = words[1].rstrip(":.").isdigit()
-                if named and "\n" not in self.text[line.start : line.end]:
-                    return line
+            one_line = "\n" not in self.text[line.start : line.end]
+            numbered = words[1:2] and words[1][0].isdigit()
+            if one_line and numbered and words[0].lower() in ("table", "tabel", "tabelle"):
+                return line
         if kinds.get(1) == "caption":
             return None if kinds.get(2) == "table" else near[1]
         if kinds.get(-1) == "paragraph" and kinds.get(-2) == "caption":
@@ -222,9 +230,11 @@ class Laws:
             if block.kind not in ("table", "code"):
                 continue
             for start, end in self.lines_of(block):
-                for chunk in self.chunks:
-                    left = self.text[start : max(start, min(end, chunk.end))].strip()
-                    right = self.text[min(end, max(start, chunk.end)) : end].strip()
+                first = bisect_right(self.chunks, start, key=lambda chunk: chunk.end)
+                last = bisect_left(self.chunks, end, key=lambda chunk: chunk.end)
+                for chunk in self.chunks[first:last]:
+                    left = self.text[start : chunk.end].strip()
+                    right = self.text[chunk.end : end].strip()
                     if left and right and self.certainly_fits(self.text[start:end].strip()):
                         yield f"chunk {chunk.index} ends inside {self.text[start:end]!r}"
 
@@ -270,7 +280,9 @@ class Laws:
             together = self.text[blocks[first].start : block.end].strip()
             if self.size(together) > self.settings.max_tokens - self.slack and first < block.index:
                 continue
-            holders = [c for c in self.chunks if c.start < block.end and block.start < c.end]
+            at = bisect_right(self.chunks, block.start, key=lambda chunk: chunk.end)
+            after = bisect_left(self.chunks, block.end, key=lambda chunk: chunk.start)
+            holders = self.chunks[at:after]
             if not any(not self.outside(block, c) for c in holders):
                 yield f"{block.kind} {block.index} of {self.size(piece)} tokens is cut"
 
@@ -389,8 +401,8 @@ class Laws:
             if chunk.start >= before.end:
                 continue
             start, end = chunk.start, before.end
-            blocks = [b for b in self.document.blocks if b.start < end and start < b.end]
-            following = next(b for b in self.document.blocks if b.end > end)
+            blocks = self.blocks_between(start, end)
+            following = self.blocks_between(end, len(self.text))[0]
             if len({(b.kind, b.heading_path) for b in blocks}) > 1:
                 yield f"chunk {chunk.index} repeats several kinds or sections"
             if {b.kind for b in blocks} & {*HEADINGS, "table", "code", "formula"}:

@@ -105,7 +105,7 @@ def test_a_topic_change_is_a_semantic_boundary() -> None:
     units = split_units(document, tokens)
     vectors = np.zeros((60, 2), dtype=np.float32)
     vectors[:25, 0] = vectors[25:, 1] = 1.0
-    chosen = ChunkingSettings(threshold_type="absolute", threshold=0.5)
+    chosen = ChunkingSettings(boundaries="semantic", threshold_type="absolute", threshold=0.5)
     chunks = chunk_document(document, units, tokens, vectors, chosen, ADDITIVE.count)
     found = [chunk for chunk in chunks if chunk.boundary.reason == "semantic"]
     assert [chunk.end for chunk in found] == [units[24].end]
@@ -228,7 +228,7 @@ def test_the_prefix_is_trimmed_from_the_outermost_heading() -> None:
         builder.heading(f"Level {level} " + "of the harbour " * 4, level=level)
     builder.add("paragraph", "It rained all day in the harbour. " * 40)
     chunks = chunked(
-        builder.build(), ChunkingSettings(max_tokens=60, min_tokens=10, target_tokens=50)
+        builder.build(), ChunkingSettings(max_tokens=60, min_tokens=10, target_tokens=30)
     )[1]
     prefixes = [chunk.prefix for chunk in chunks[1:]]
     assert all(not prefix.startswith("Level 1") for prefix in prefixes)

@@ -105,7 +105,7 @@ MARKDOWN = "\n\n".join(
 def test_raw_markdown_is_cut_at_its_sections() -> None:
     """Named, the hierarchy reads headings, fences, lists and tables of plain text."""
     document = plain(MARKDOWN)
-    chosen = ChunkingSettings(boundaries="recursive", separators="markdown", min_tokens=80)
+    chosen = ChunkingSettings(boundaries="recursive", separators="markdown", min_tokens=60)
     found = checked(document, chosen)
     assert len(found) > 10
     assert sum(text.startswith(("# Part", "## Of")) for text in found) > 0.9 * len(found)

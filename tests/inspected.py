@@ -101,7 +101,7 @@ def hostile() -> Document:
         builder.heading(f"{one_line} {i}", level=1 + i % 3)
         builder.add("paragraph", f"{text} in a paragraph.")
         cell = one_line.replace("|", "\\|")
-        builder.table([f"| {cell} | b |\n| --- | --- |", f"| 1 | {cell} |"])
+        builder.table([f"| {cell} |  |\n| --- | --- |", f"| 1 | {cell} |"])
         builder.add("code", f"```{i}\n{text}\n```", code_language=f"<b>{i}")
         builder.add("list_item", f"- {text}", level=1)
     return builder.build()

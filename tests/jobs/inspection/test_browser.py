@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from chunking.errors import DocumentError
@@ -58,6 +59,9 @@ CONTRASTS = """
   return { seen, poor };
 }
 """
+
+
+OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
 
 
 @contextmanager
@@ -249,6 +253,20 @@ def test_a_screen_reader_finds_its_way(browser: Browser, tmp_path: Path) -> None
             "h1, h2, h3", "all => all.map((h) => Number(h.tagName[1]))"
         )
     assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.parametrize("make", [prose, tables, hostile])
+def test_an_accessibility_checker_finds_nothing(
+    browser: Browser, tmp_path: Path, make: Any
+) -> None:
+    """Deque's axe, with all details open, names no violation of its rules."""
+    chunks = chunked(
+        make(), boundaries="recursive", overlap=1, overlap_unit="sentences", max_tokens=70
+    )
+    with _shown(browser, chunks, tmp_path) as opened:
+        opened.page.evaluate(OPEN_ALL)
+        found = Axe().run(opened.page)
+    assert [violation["id"] for violation in found.response["violations"]] == []
 
 
 @pytest.mark.parametrize("media", [{"color_scheme": "light"}, {"color_scheme": "dark"}])

@@ -27,7 +27,7 @@ def test_no_peak_is_lost(values: list[float], stretches: int) -> None:
 
 def test_a_short_curve_is_drawn_whole() -> None:
     """Every distance is a point, every chunk end but the last a mark at its own distance."""
-    chunks = chunked(prose(6, 20), max_tokens=80)
+    chunks = chunked(prose(6, 20), boundaries="semantic", max_tokens=80)
     curve = draw_curve(chunks)
     assert curve is not None
     assert chunks.distances is not None
@@ -94,7 +94,9 @@ def test_equal_distances_are_drawn() -> None:
 
 def test_a_threshold_of_the_gradient_is_no_line() -> None:
     """It is said, but has no place among the distances."""
-    curve = draw_curve(chunked(prose(6, 20), max_tokens=80, threshold_type="gradient"))
+    curve = draw_curve(
+        chunked(prose(6, 20), boundaries="semantic", max_tokens=80, threshold_type="gradient")
+    )
     assert curve is not None
     assert curve.threshold is not None
     assert curve.threshold_y is None

@@ -37,7 +37,8 @@ def test_the_object_is_ascii_and_has_no_distances_without_a_model() -> None:
 
 def test_settings_that_do_not_apply_are_left_out() -> None:
     """A threshold is named where there is one, and the unit of an overlap with it."""
-    assert "threshold type" in setting_lines(chunked(prose(3, 20), max_tokens=90))
+    semantic = chunked(prose(3, 20), boundaries="semantic", max_tokens=90)
+    assert "threshold type" in setting_lines(semantic)
     fixed = setting_lines(chunked(prose(), boundaries="fixed", max_tokens=90))
     assert fixed.keys() & {"threshold", "threshold type", "overlap unit"} == set()
     overlapping = setting_lines(chunked(prose(), boundaries="fixed", overlap=5, max_tokens=90))

@@ -34,7 +34,7 @@ def _shown(chunks: Chunks, *, terminal: bool, width: int = 80) -> str:
 
 def test_every_chunk_says_what_it_is() -> None:
     """Number, size against the cap, strategy, heading path, prefix, text and end."""
-    chunks = chunked(prose(4, 15), max_tokens=90)
+    chunks = chunked(prose(4, 15), boundaries="semantic", max_tokens=90)
     text = _shown(chunks, terminal=False)
     for view in chunks:
         assert f"#{view.index}  {view.n_tokens}/90 tokens " in text

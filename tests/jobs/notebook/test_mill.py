@@ -137,6 +137,7 @@ def test_chunking_again_runs_no_model() -> None:
         again = mill.chunk(document, **more)
         fresh = Chunkmill(MODEL).chunk(document, **more)
         assert again.to_arrow().equals(fresh.to_arrow())
+        assert [chunk.distance for chunk in again] == [chunk.distance for chunk in fresh]
         assert np.array_equal(
             np.zeros(0) if again.distances is None else again.distances,
             np.zeros(0) if fresh.distances is None else fresh.distances,

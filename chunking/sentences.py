@@ -77,8 +77,10 @@ _SURE_LINE = re.compile(rf"{_BULLET}|{_TURN}")
 _LINE_NUMBER = re.compile(rf"{_BLANK}*\d{{1,3}}\.{_BLANK}+(\w+)?")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 _LIST_LETTER = re.compile(r"[a-z]\)\s")
-# A name of a program or product begins a sentence in small letters, too.
-_IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z]|\d*_|\d+\s|\()|__\w")
+# A name of a program or product begins a sentence in small letters, too, and so does
+# whatever a typist has set off by two blanks.
+_IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z]|\d*_|\d+[\s,]|\()|__\w")
+_WIDE_BLANK = re.compile(r"[ \u00a0]{2}")
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3,}\)?\Z")
 _DUTCH_CAPITAL = re.compile(r"['\u2018\u2019][stn] [A-Z]")
 # What still belongs to the sentence, set off by a blank: a French closing mark, an emoji.
@@ -178,9 +180,10 @@ def _opens_small(
     """Return whether a sentence begins here in spite of its small letter."""
     if rules.code == "nl" and _DUTCH_CAPITAL.match(piece):
         return True
-    if match["close"] or match["stop"] or not _IDENTIFIER.match(following):
-        return False
     at = match.start()
+    wide = _WIDE_BLANK.match(text, match.end()) is not None
+    if match["close"] or match["stop"] or not (wide or _IDENTIFIER.match(following)):
+        return False
     word = _PLAIN_WORD.search(text, max(0, at - _FOLLOWING), at)
     return word is not None and not is_listed(word[0].lower(), rules)
 

@@ -77,6 +77,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "He works for I.B.M. |They pay well.",
         "Open config.yaml. |Set debug=true. |Save.",
         "The parsing starts. |arg0 is the query. |my_var is set. |iPhones ring. |len() fails.",
+        "An error is raised.  |data may be a list.  |It is e.g.  one of these...  or none.",
+        "The page is read. |arg2, arg3 and x say which.",
         "It is approx. five (e.g. arg0), incl. tax.",
         "He said . . . that it rains. |I was . . . |No.",
         "Anne's is near Colonel Forster's. |Kitty went there.",

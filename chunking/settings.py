@@ -39,11 +39,11 @@ class ChunkingSettings:
     ``prefix_headings`` puts the heading path in the prefix.
     """
 
-    boundaries: Strategy = "semantic"
+    boundaries: Strategy = "optimal"
     vectors: Literal["late", "chunk", "blend", "none"] = "late"
     max_tokens: int = 200
     min_tokens: int = 40
-    target_tokens: int = 120
+    target_tokens: int = 110
     target_chars: int | None = None
     separators: Separators = "auto"
     overlap: int = 0
@@ -107,9 +107,9 @@ class ChunkingSettings:
 
 
 PRESETS: dict[str, dict[str, object]] = {
-    "small": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 120, "vectors": "late"},
+    "small": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 110, "vectors": "late"},
     "large": {"max_tokens": 400, "min_tokens": 80, "target_tokens": 260, "vectors": "late"},
-    "small+": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 120, "vectors": "blend"},
+    "small+": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 110, "vectors": "blend"},
     "large+": {"max_tokens": 400, "min_tokens": 80, "target_tokens": 260, "vectors": "blend"},
 }
 """Named combinations; keys given beside a preset override it."""

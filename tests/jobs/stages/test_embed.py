@@ -508,7 +508,8 @@ def test_minilm_late_vectors_equal_the_reference(
         first, last = units[window.first_unit].token_start, units[window.last_unit - 1].token_end
         read = token_states(minilm, tokens.ids[window.start : window.end])
         states[first:last] = read[first - window.start : last - window.start]
-    rows = [row for row in rows_of(tables, "chunks", "doc") if row["kind"] != "table"]
+    # The continuation of a table pools the header that its prefix repeats, too.
+    rows = [row for row in rows_of(tables, "chunks", "doc") if "|" not in row["prefix"]]
     assert len(rows) > 1
     for row in rows:
         assert row["vectors"] == method

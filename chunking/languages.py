@@ -89,16 +89,16 @@ NUMBERED: dict[str, str] = {
 """Abbreviations that a number follows: then they never end a sentence."""
 
 EITHER: dict[str, str] = {
-    "en": "st mt inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a jan "
-    "feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros "
-    "hr hrs d.c a.d b.c al ed eds ft in",
-    "da": "m.fl mfl min sek mdr inc ltd m.m.m ff st tv th",
+    "en": "st mt inc ltd co corp llc jr sr u.s u.k u.n e.u u.s.a ph.d m.d b.a m.a jan feb mar "
+    "apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun ave blvd rd bros hr hrs "
+    "d.c a.d b.c al ed eds ft in",
+    "da": "m.fl mfl min sek mdr inc ltd m.m.m st tv th",
     "de": "u.a v.chr n.chr e.v a.m s.o s.u jan feb mär apr jun jul aug sep sept okt nov dez "
     "mio mrd tsd std sek gmbh inc ltd co jh jhd jhdt f a.a.o a.f n.f k",
     "nl": "mln mld btw incl excl jl e.v v.chr n.chr",
     "sv": "f ff st",
     "no": "m.fl mfl etg ff",
-    "fr": "suiv éd",
+    "fr": "suiv",
     "es": "ee.uu ss.aa s.a s.l c.v uu ss",
     "it": "s.p.a s.r.l ss segg c.c c.p c.p.c",
     "pt": "ltda s.a segs",

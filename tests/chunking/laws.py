@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from chunking.model import Block, Chunk, Document, Sentence
@@ -60,6 +60,7 @@ class Laws:
     settings: ChunkingSettings
     count: Count
     slack: int
+    sizes: dict[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -68,7 +69,9 @@ class Laws:
 
     def size(self, text: str) -> int:
         """Return the exact size of a text."""
-        return self.count([text])[0]
+        if text not in self.sizes:
+            self.sizes[text] = self.count([text])[0]
+        return self.sizes[text]
 
     def certainly_fits(self, text: str) -> bool:
         """Return whether a text fits under the cap by more than the slack."""

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,7 +15,7 @@ from hypothesis import strategies as st
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError, ConfigError
 from chunking.model import Document
-from chunking.settings import ChunkingSettings, Strategy
+from chunking.settings import ChunkingSettings, Strategy, ThresholdType
 from chunking.units import split_units
 from jobs.config import ParserConfig
 from jobs.parsing.convert import convert
@@ -26,6 +30,7 @@ from tests.chunking.strategies import (
     DocumentBuilder,
     FakeTokenizer,
     documents,
+    sentences,
     settings,
 )
 from tests.corpus import REPORTS, requires_corpus
@@ -72,6 +77,74 @@ def test_laws_hold_under_counters_that_do_not_add_up(
 def test_the_same_input_gives_the_same_chunks(document: Document, chosen: ChunkingSettings) -> None:
     """Nothing but the arguments decides."""
     assert chunked(document, chosen)[1] == chunked(document, chosen)[1]
+
+
+@QUIET
+@given(
+    before=documents(max_blocks=6),
+    edited=st.lists(sentences(), max_size=6),
+    after=documents(max_blocks=6),
+    chosen=settings(),
+)
+def test_an_edit_moves_nothing_in_other_sections(
+    before: Document, edited: list[str], after: Document, chosen: ChunkingSettings
+) -> None:
+    """A cut of a local strategy depends on its section only, where no small one is merged."""
+    if chosen.boundaries in ("fixed", "structural") or chosen.separators != "auto":
+        chosen = replace(chosen, boundaries="recursive", separators="auto", target_chars=None)
+    if chosen.threshold_type != "absolute":
+        chosen = replace(chosen, threshold_type="absolute", threshold=0.4)
+    chosen = replace(chosen, min_tokens=0, overlap=0, buffer=0)
+    found = []
+    for middle in (["One sentence."], ["One sentence.", *edited]):
+        document = joined(before, " ".join(middle), after)
+        start = len(document.text) - len(after.text) - len(_LAST)
+        tokens = ADDITIVE(document.text)
+        units = split_units(document, tokens)
+        vectors = np.asarray(
+            [hashed(document.text[unit.start : unit.end]) for unit in units], dtype=np.float32
+        ).reshape(len(units), 8)
+        chunks = chunk_document(document, units, tokens, vectors, chosen, ADDITIVE.count)
+        if len(chunks) > 1:
+            found.append([c.start - start for c in chunks if c.start >= start])
+            note(document.text)
+    assert len(found) < 2 or found[0] == found[1]
+
+
+_LAST = "The last part\n\n"
+
+
+def joined(before: Document, middle: str, after: Document) -> Document:
+    """Return a document of three sections, the first and last as they are given."""
+    builder = DocumentBuilder()
+    for document, name in ((before, "First"), (None, "Second"), (after, _LAST.strip())):
+        builder.heading(name, level=1)
+        if document is None:
+            builder.add("paragraph", re.sub(r"\n\s*\n", " ", middle).strip())
+            continue
+        for block in document.blocks:
+            text = document.text[block.start : block.end]
+            rows = [at - block.start for at in block.row_starts]
+            kind = "paragraph" if block.kind in ("heading", "title") else block.kind
+            builder.add(kind, text, level=block.level, rows=rows)
+    return builder.build()
+
+
+def hashed(text: str) -> list[float]:
+    """Return a vector that depends on a text alone."""
+    return [digit / 255 - 0.3 for digit in hashlib.sha256(text.encode()).digest()[:8]]
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+@pytest.mark.parametrize("threshold_type", get_args(ThresholdType))
+def test_degenerate_vectors_make_no_nan(kind: str, threshold_type: ThresholdType) -> None:
+    """Equal, zero, huge and tiny vectors give finite distances and thresholds."""
+    document = built(("paragraph", "The tide came in again today. " * 80 + "End."))
+    for boundaries in ("semantic", "optimal"):
+        chosen = ChunkingSettings(boundaries=boundaries, threshold_type=threshold_type)
+        units, chunks = chunked(document, chosen, kind=kind)
+        assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+        assert len(chunks) > 1
 
 
 def test_uniform_text_is_split_at_the_cap() -> None:

@@ -64,7 +64,7 @@ _AFTER_CLOCK = words(
     "ct pt gmt utc bst cet eastern central pacific"
 )
 _GERMANIC = frozenset({"en", "da", "de", "nl", "no", "sv"})
-_UNITS = words("kg g mg km m cm mm l dl cl ml h t ha kwh mwh gb mb kb bn mn")
+_UNITS = words("qm kg g mg km m cm mm l dl cl ml h t ha kwh mwh gb mb kb bn mn")
 _ARTICLES = words("den det de der d denne dette")
 _DOMAINS = words(
     "com org net edu gov int info dk de no se fi nl fr es it pt pl ru gr tr uk eu io us ch at be "

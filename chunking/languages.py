@@ -28,17 +28,17 @@ OPEN: dict[str, str] = {
     "da": "f.eks feks bl.a bla d.v.s dvs hr fr frk dr prof skt sct adv ing cand mag stud lic "
     "fhv tidl dir adm red udg kgl gl jf jfr jvf pga p.g.a ift i.f.t mht m.h.t vedr vha v.h.a pr "
     "inkl ekskl evt hhv hhvs iflg if sml f.ks s.u mv.a ang ad forf afd adr if.m i.h.t iht",
-    "de": "vors fa inh vorm nachm urspr bearb begr gegr kath ev städt staatl zit z.b d.h banz "
-    "i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur rer nat h.c st "
-    "inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl allg ehem "
+    "de": "mult vors fa inh vorm nachm urspr bearb begr gegr kath ev städt staatl zit z.b d.h "
+    "banz i.d.r i.d.f z.t z.zt bzw vgl hr hrn fr frl dr prof dipl ing med phil jur rer nat h.c "
+    "st inkl zzgl abzgl ggf evtl bspw insb sog gem lt hrsg bzgl geb gest verf vorl allg ehem "
     "entspr einschl i.v.m i.s.d i.s.v i.h.v o.g u.g kfm mag frhr gebr urt beschl i.e.s i.w.s "
     "m.w.n m.e a.d i.a i.v iss sen betr exkl v.a u.u o.a dgl.m mind höchst",
     "nl": "bijv bv d.w.z dwz o.a m.b.t i.v.m t.a.v m.n m.a.w t.o.v i.p.v m.u.v nl dhr mevr mw "
     "mr dr drs prof ir ing ds vgl zgn jhr resp t.b.v st",
     "sv": "t.ex tex bl.a bla d.v.s dvs s.k sk fr.o.m t.o.m f.d p.g.a pga m.a.o hr fr dr prof "
     "enl jfr resp inkl exkl ev f.n t.f m.h.t s:t",
-    "no": "f.eks feks bl.a bla d.v.s dvs hr fr dr prof adv jf jfr pga p.g.a ift mht vedr inkl "
-    "ekskl evt iht i.h.t st cand tidl m.a.o hhv ifm",
+    "no": "iflg f.eks feks bl.a bla d.v.s dvs hr fr dr prof adv jf jfr pga p.g.a ift mht vedr "
+    "inkl ekskl evt iht i.h.t st cand tidl m.a.o hhv ifm",
     "fr": "m mm mme mmes mlle mlles dr pr prof me mgr st ste av apr bd p.ex ex cf c.-à-d "
     "c.à.d d éd gén",
     "es": "sr sra srta sres sras dr dra prof profa d dña da ud uds vd vds p.ej ej ee avda av "
@@ -120,8 +120,8 @@ CLOSING: dict[str, str] = {
     "nl": "jan feb mrt apr jun jul aug sep okt nov dec enz etc e.d e.a",
     "sv": "jan feb mar apr jun jul aug sep sept okt nov dec osv o.s.v m.m mm m.fl mfl etc "
     "milj mdr kr e.kr f.kr o.d o.dyl dyl",
-    "no": "jan feb mar apr jun jul aug sep sept okt nov des osv o.s.v m.m mm mv m.v o.l etc "
-    "mill mrd kr f.kr e.kr",
+    "no": "pst jan feb mar apr jun jul aug sep sept okt nov des osv o.s.v m.m mm mv m.v o.l "
+    "etc mill mrd kr f.kr e.kr",
     "fr": "janv févr avr juil sept oct nov déc sqq ss etc env j.-c",
     "es": "ene feb mar abr may jun jul ago sep sept oct nov dic etc a.c d.c a.m p.m",
     "it": "gen feb mar apr mag giu lug ago set ott nov dic ecc etc a.c d.c",

@@ -219,10 +219,13 @@ def _line_ends(text: str, start: int, at: int, rules: LanguageRules, *, turns: b
 
     ``turns``: the paragraph begins as a transcript or a list of names and values does.
     """
+    # A scan breaks lines inside brackets and dates, too: "(annex" / "2) and", "den" / "12. maj".
+    before = text[max(start, at - _FOLLOWING) : at]
+    if before.count("(") > before.count(")"):
+        return False
     number = _LINE_NUMBER.match(text, at)
     if number is not None:
-        # A scan breaks lines inside dates, too: "den" / "12. januar".
-        word = _LAST_WORD.search(text, max(start, at - _FOLLOWING), at)
+        word = _LAST_WORD.search(before)
         article = word is not None and word[1] in rules.openers
         return not article and (number[1] or "").lower() not in rules.months
     if _SURE_LINE.match(text, at):

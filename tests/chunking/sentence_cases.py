@@ -114,6 +114,16 @@ CASES: dict[str, tuple[str, ...]] = {
         "Mr. T. pitied the fool. |He meant it.",
         "Set x = 0.1. |Then run f(x).",
         "Warning: do not open. |Risk of shock!",
+        "The Hon. J. Smith, M.P., rose at 3:15 p.m. |He was brief.",
+        '"Are you sure?" asked Tom. |"Quite sure."',
+        "In vol. III, p. 45, Gibbon says so. |I disagree.",
+        "The bug (see issue #123) was fixed in v2.3.1. |Thanks!",
+        "I met her at St. Mary's Hosp. in Boston. |She recovered.",
+        "Q: What is DNA? |A: A molecule.",
+        "Fees are due by Fri., Dec. 1. |Late fees apply.",
+        "He won (5-3, 6-2). |She lost.",
+        "Mass. and Conn. agreed. |N.Y. did not.",
+        "It's 20 ft. x 30 ft. in size. |That's big.",
     ),
     "da": (
         "Det er f.eks. Hansen, bl.a. Jensen og m.fl. Andre kom ikke.",
@@ -180,6 +190,17 @@ CASES: dict[str, tuple[str, ...]] = {
         "EU-Domstolen udtalte i sag C-131/12, præmis 88, at … |Dommen er vigtig.",
         "Hvornår kommer du hjem? |Jeg laver mad nu.",
         "Nærværende aftale er indgået d.d. mellem parterne. |Den gælder i 3 år.",
+        "Ombudsmanden udtalte bl.a., at sagen var afsluttet. |Ministeriet var uenigt.",
+        "Lov om planlægning, jf. lovbek. nr. 287 af 16. april 2018. |Loven er ændret.",
+        "Dr. Margrethe II. abdicerede d. 14. januar 2024. |Kong Frederik overtog.",
+        "Mål: ca. 20 x 30 cm. |Vægt: 2 kg.",
+        'Hun sagde: "Jeg kommer kl. 8." |Han nikkede.',
+        "Foreningen har 1.250 medl. i 12 afd. i hele landet. |Kontingentet er 200 kr.",
+        "Se art. 101, stk. 3, TEUF. |Kommissionen var enig.",
+        "Hvis ja, gå til spm. 5. |Hvis nej, stop.",
+        "Kan det passe?? |Ja!",
+        "Bem. til § 7: Bestemmelsen er ny. |Den gælder straks.",
+        "Afg. kl. 10.15 fra spor 7. |Ank. kl. 11.05.",
     ),
     "de": (
         "Das gilt z. B. für Berlin, d. h. für alle.",
@@ -250,6 +271,16 @@ CASES: dict[str, tuple[str, ...]] = {
         "Sie ist Vors. Richterin am LG. |Ihr Kollege ist RiLG.",
         "Das Gerät wiegt 3 kg. |Versand ist kostenlos.",
         "Das war's! |Oder?",
+        "Der BGH (Beschl. v. 12.3.2019 – VI ZR 1/18) sah das anders. |Das OLG folgte.",
+        "Frau Prof. Dr. h. c. mult. Weber ist emeritiert. |Sie lebt in Jena.",
+        "Gem. Ziff. 3.2 lit. a) AGB haftet der Verkäufer nicht. |Das gilt auch für Dritte.",
+        "Die Tagung findet am Mo., dem 5. Mai, statt. |Anmeldung ist erforderlich.",
+        "Er trank 0,5 l. |Dann ging er.",
+        "„Ich komme“, sagte sie. |„Aber später.“",
+        "Öffnungszeiten: Mo-Fr 8-12 Uhr. |Samstags geschlossen.",
+        "Nach Abs. 1 S. 2 Hs. 2 gilt dies nicht. |Abweichungen sind zulässig.",
+        "Das Bad hat ca. 6 qm. |Küche und Flur sind neu.",
+        "Erstmals erwähnt wurde der Ort 1253. |Kaiser Karl IV. besuchte ihn.",
     ),
     "fr": (
         "M. Dupont arrive. |Mme Durand part.",
@@ -280,6 +311,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "Mgr. Dupont et le Pr. Blanc sont là. |On commence.",
         "Le J.O. du 3 janv. 2020 le publie. |C'est officiel.",
         "Elle cria : « Attention ! » |Trop tard.",
+        "Le P.-D.G. de S.A. Renault a démissionné. |Les actions chutent.",
+        "Elle a 20 ans (env.). |Lui aussi.",
     ),
     "es": (
         "¿Qué tal? |¡Bien! |El Sr. García vino. |Ud. no.",
@@ -305,6 +338,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "El Dr. J. Pérez-Gómez publicó el vol. 2. |Es excelente.",
         "Llegó a las 5 p. m. |Nadie lo esperaba.",
         "Dijo que sí… |Mentía.",
+        "La C.I.A. y el F.B.I. colaboraron. |Nadie lo supo.",
+        "Vid. pág. 5. |Es claro.",
     ),
     "it": (
         "Il sig. Rossi venne. |La dott.ssa Verdi no.",
@@ -326,6 +361,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "L'avv. G. Neri e il rag. P. Blu firmarono. |Fine.",
         "Alle ore 15.30 ca. arrivò il treno. |Pioveva.",
         "«Ciao!» |Nessuno rispose.",
+        "Il 1° gennaio è festa. |Anche il 6.",
+        "Secondo l'on. Rossi, no. |Amen.",
     ),
     "nl": (
         "Dat is bijv. Jan, d.w.z. niemand. |Klaar.",
@@ -347,6 +384,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "Mr. dr. J. Smit is hoogleraar te Utrecht. |Hij doceert recht.",
         "Art. 3 lid 1 onder c Wft is van toepassing. |Zie ook art. 4.",
         "Het kost 3,5 mln. euro. |Dat is veel.",
+        "De wet is van 1 jan. 2020. |Zij geldt nog.",
+        "Hij woont a.d. Amstel. |Mooi!",
     ),
     "sv": (
         "Det är t.ex. Anna. |Hon kom bl.a. Bo till hjälp.",
@@ -367,6 +406,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "Hon fyllde 50 år d. 3 jan. |Festen var stor.",
         "Jfr NJA 2010 s. 245. |Målet återförvisades.",
         "Priset är 5 kr. |Köp nu!",
+        "Regeringen föreslår bl.a. följande: 1. höjd skatt, 2. nya regler. |Riksdagen beslutar.",
+        "Tel. 08-123 45. |Ring!",
     ),
     "no": (
         "Møtet er 17. mai. |Det er f.eks. Ola.",
@@ -386,6 +427,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "Stortinget vedtok lov av 17. juni 2005 nr. 62. |Den trådte i kraft i 2006.",
         "Han sa: «Nei.» |Så gikk han.",
         "Bl.a. Per og Kari kom. |De sang.",
+        "Iflg. SSB steg prisene 3 pst. |Renten økte.",
+        "Kap. 5 gjelder ikke. |Se § 3-1.",
     ),
     "pt": (
         "O Sr. Silva veio. |A Dra. Costa não.",
@@ -426,6 +469,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "Zob. rozdz. 3, s. 45 i nast. |Autor to wyjaśnia.",
         "Prof. A. Nowak i dr B. Lis napisali książkę. |Jest świetna.",
         "Dlaczego?! |Nie wiem.",
+        "Godz. 10.30, sala nr 5. |Zapraszamy!",
     ),
     "ru": (
         "Это т. е. так. |Москва, ул. Ленина. |Он ушёл.",
@@ -451,6 +495,8 @@ CASES: dict[str, tuple[str, ...]] = {
         "Т. Н. Иванова, к. т. н., доцент. |Она преподаёт.",
         "Длина 5 м. |Ширина 3 м.",
         "Он сказал: «Нет». |И ушёл.",
+        "См. также гл. II, § 3. |Там всё сказано.",
+        "Он родился в г. Туле. |Жил там долго.",
     ),
     "el": (
         "Τι κάνεις; |Καλά είμαι. |Εσύ;",
@@ -471,6 +517,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "Το άρθ. 5 παρ. 1 Συντ. ισχύει. |Όλοι το ξέρουν.",
         "Βλ. άρθρο 3 παρ. 1 εδ. α'. |Ισχύει από σήμερα.",
         "Ποιος είναι; |Ο Γιάννης.",
+        "Η εταιρεία Α.Ε. έκλεισε. |Κρίμα!",
     ),
     "tr": (
         "Dr. Ali geldi. |Gitti.",
@@ -491,6 +538,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "TBMM'nin 23. dönem milletvekilidir. |Ankara'da yaşar.",
         "Sn. Ahmet Bey, 5. kattadır. |Lütfen bekleyin.",
         "Evet! |Hayır?",
+        "Bu, TBMM tarafından 3. kez görüşüldü. |Kabul edildi.",
     ),
     "zh": (
         "今天下雨。|我们没有出去。|你呢？|很好！",
@@ -517,6 +565,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "太好了！！！|我们赢了。",
         "第一章 总则。|第一条规定如下：（一）国家；（二）公民。|本法自2020年1月1日起施行。",
         "“好。”|他点头。|“走吧！”",
+        "共有3.5万人参加（见图2）。|活动很成功！",
     ),
     "ja": (
         "雨です。|行きません。|本当？|はい！",
@@ -539,6 +588,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "本当に（たぶん。）そうだ。|信じない。",
         "第1条 この法律は、公布の日から施行する。|第2条は別に定める。",
         "「本当ですか？」|「はい。」|彼は笑った。",
+        "第3.1節を参照。|詳細はp.5にある。",
     ),
     "ko": (
         "비가 옵니다. |집에 있습니다. |정말요? |네.",
@@ -558,6 +608,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "정말? |응!",
         "제1조(목적) 이 법은 목적을 정한다. |제2조는 정의이다.",
         "“안녕하세요!” |그녀가 말했다.",
+        "총 3.5% 올랐다. |정부는 침묵했다.",
     ),
     "ar": (
         "هل أنت بخير؟ |نعم. |شكرا لك!",
@@ -577,6 +628,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "المادة (5): تسري الأحكام. |هذا واضح.",
         "تأسست الشركة عام 1990م. |مقرها دبي.",
         "من أنت؟ |أنا علي.",
+        "بلغت النسبة 3.5%. |هذا جيد.",
     ),
     "he": (
         "ירד גשם. |נשארנו בבית. |באמת?",
@@ -596,6 +648,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "זה עולה 5.90 ש״ח. |זול מאוד.",
         "סעיף 3(א) חל כאן. |ראו גם ס׳ 4.",
         "מי אתה? |אני דן.",
+        "הגיעו כ-3.5 מיליון איש. |זה הרבה.",
     ),
     "hi": (
         "बारिश हुई। |हम घर पर रहे। |क्या सच?",
@@ -615,6 +668,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "क्या आप ठीक हैं? |हाँ!",
         "अनुच्छेद 21 लागू है। |सरकार ने अपील की।",
         "आप कौन हैं? |मैं राम हूँ।",
+        "कुल 3.5 लाख लोग आए। |यह अच्छा है।",
     ),
     "th": (
         "วันนี้ฝนตกหนักมากจนเราไม่สามารถออกไปข้างนอกได้ |พรุ่งนี้อากาศน่าจะดีขึ้นและเราจะไปทะเลด้วยกัน",
@@ -634,6 +688,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "บริษัท ไทย จำกัด ก่อตั้งเมื่อ 5 มกราคม 2540",
         "ขอบคุณมากค่ะ |แล้วพบกันใหม่นะคะ",
         "มาตรา 5 พระราชบัญญัตินี้ให้ใช้บังคับ",
+        "ราคา 1,250.50 บาท ค่ะ |ขอบคุณค่ะ",
     ),
     "cs": (
         "Je to např. Jan, tj. nikdo. |Přišel 1. ledna 2020.",
@@ -683,6 +738,9 @@ KNOWN_WRONG: dict[tuple[str, str], str] = {
     ("en", "We grew in the U.K. |Prices fell."): "a noun after the abbreviation may go with it",
     ("sv", "Han bor på Storg. 5 i Sthlm. |Hon bor i Gbg."): "a street cut short is in no list",
     ("de", "Die Sitzung ist in Raum 3.12. |Gäste sind willkommen."): "a room looks like a date",
+    ("en", "Total: 4,500 sq. ft. |Rent: $2,000/mo."): "a name may follow feet",
+    ("en", "The CEO of Yahoo! Inc. resigned. |Shares fell."): "a name with an exclamation mark",
+    ("de", "Es kostete VW 30 Mrd. |Anleger klagten."): "thirty billions of what the noun says",
     ("de", "Er kam am 3. |Peter ging."): "a name after a number looks like a date or an ordinal",
 }
 """Cases that need more than rules, with the reason; to be mended, not left out."""

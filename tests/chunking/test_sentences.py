@@ -92,6 +92,17 @@ def test_line_breaks_inside_a_sentence_stay() -> None:
     assert len(split_sentences(text, 0, len(text), "en")) == 2
 
 
+def test_line_breaks_inside_dates_and_brackets_stay() -> None:
+    """What a scan has broken looks like a list number, and is none."""
+    for language, text in (
+        ("da", "Mødet er den\n12. maj i år."),
+        ("de", "Er starb im\n19. Jahrhundert."),
+        ("de", "Die Stoffe (Anhang\n2) sind giftig."),
+        ("en", "It took place on the\n3. floor."),
+    ):
+        assert len(split_sentences(text, 0, len(text), language)) == 1
+
+
 def test_a_transcript_without_marks_is_cut_at_blanks() -> None:
     """Text without any sentence end is cut between words, at bounded length."""
     text = "and then we went on " * 3000

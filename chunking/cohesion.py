@@ -30,8 +30,8 @@ Without it chunks would be smaller than the target on average.
 """
 
 _DECIMALS = 6
-_ENDS = 128
-"""Ends of chunks that are looked at together."""
+_ENDS = 32
+"""Ends of chunks looked at together: few, as the products of their vectors grow with them."""
 _ROWS = 4096
 """Vectors that are scaled together: few enough to stay in the cache."""
 

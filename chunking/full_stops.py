@@ -19,9 +19,10 @@ OPENING_MARKS = (
 )
 
 _LOOK_BACK = 48
-_LONGEST_LISTED = 8
+_LONG = 9
 _LABEL_CHARS = 24
 _LIST_DIGITS = 3
+_LONGEST_NUMBER = 6
 _LAST_DAY = 31
 _FEW = 3
 _ARABIC_AND = "\u0648"
@@ -80,31 +81,39 @@ def full_stop_ends(
     ``following``: the visible text after it, opening marks left out; it begins with no
     small letter. ``noted``: the digits of a note stand between.
     """
+    # The usual case first: a long word is no abbreviation in any list.
+    if text[max(start, at - _LONG) : at].isalpha() and at - start >= _LONG:
+        long = text[at - _LONG : at]
+        return not _compound(long, rules) or _word_ends(long, long.lower(), following, rules)
     before = text[max(start, at - _LOOK_BACK) : at]
     parts = before.rsplit(None, 2)
     raw = parts[-1] if parts and not before[-1:].isspace() else ""
     word = raw.lstrip(OPENING_MARKS)
-    # The usual case first: a long word is no abbreviation in any list.
-    if not word or (len(word) > _LONGEST_LISTED and word.isalpha() and not _compound(word, rules)):
+    if not word:
         return True
     key = word.lower()
     if noted:
         return len(key) > _LIST_DIGITS or not is_listed(key, rules)
     previous = parts[-2] if len(parts) > 1 else ""
-    if at - len(raw) <= start + len(before) - len(before.lstrip()) and _LIST_NUMBER.match(word):
+    if _numbers_item(word) and at - len(raw) <= start + len(before) - len(before.lstrip()):
         return False
     spaced = ""
     if previous[-1:] == "." and len(word) <= _LIST_DIGITS:
-        spaced = _spaced(text, start, at, word)
+        spaced = _spaced(text, start, at, word, rules)
     known = _known_word((word, spaced, key), previous, following, rules)
     if known is not None:
         return known
-    if key.isdigit() or _ORDINAL.match(word):
+    if len(word) <= _LONGEST_NUMBER and (key.isdigit() or _ORDINAL.match(word)):
         labels = at - start <= _LABEL_CHARS and _is_label(text[start:at], rules)
         return not labels and _number_ends(word, previous, following, rules)
     if _is_initial(word):
         return _initial_ends(word, previous, following, rules)
     return _word_ends(word, key, following, rules)
+
+
+def _numbers_item(word: str) -> bool:
+    """Return whether a word is a number or letter as items of lists have."""
+    return (len(word) == 1 or not word[0].islower()) and _LIST_NUMBER.match(word) is not None
 
 
 def _compound(word: str, rules: LanguageRules) -> bool:
@@ -114,10 +123,7 @@ def _compound(word: str, rules: LanguageRules) -> bool:
 
 def is_listed(key: str, rules: LanguageRules) -> bool:
     """Return whether a word is an abbreviation of any list."""
-    return any(
-        key in listed
-        for listed in (rules.open_words, rules.numbered, rules.either_words, rules.closing)
-    )
+    return key in rules.listed
 
 
 def _known_word(
@@ -134,6 +140,8 @@ def _known_word(
     if key[0] == _ARABIC_AND and key[1:] in rules.open_words:
         return False
     for name in names[1:]:
+        if name not in rules.listed:
+            continue
         if name in rules.closing:
             return _closing_ends(name, following, rules)
         if name in rules.open_words:
@@ -142,18 +150,20 @@ def _known_word(
             return False
         if name in rules.numbered and not rules.nouns and _ORDINAL_BEFORE.match(previous):
             return _closing_ends(name, following, rules)
-        if name in rules.either_words or name in rules.numbered:
-            return _opens(following, rules) or name == "no"
+        return _opens(following, rules) or name == "no"
     return None
 
 
-def _spaced(text: str, start: int, at: int, word: str) -> str:
-    """Return the abbreviation that ``word`` ends, written without its blanks, or nothing."""
+def _spaced(text: str, start: int, at: int, word: str, rules: LanguageRules) -> str:
+    """Return the listed abbreviation that ``word`` ends, without its blanks, or nothing."""
     low = max(start, at - _LABEL_CHARS)
     head = _SPACED.search(text, low, at - len(word))
-    if head is None:
-        return ""
-    return "".join(head.group().split()).lower() + word.lower()
+    parts = head.group().replace(".", ". ").lower().split() if head else []
+    for first in range(len(parts)):
+        name = "".join(parts[first:]) + word.lower()
+        if is_listed(name, rules):
+            return name
+    return ""
 
 
 def _closing_ends(name: str, following: str, rules: LanguageRules) -> bool:
@@ -222,7 +232,9 @@ def _ordinal_ends(word: str, previous: str, following: str, rules: LanguageRules
 
 def _is_initial(word: str) -> bool:
     """Return whether a word is one letter, marks aside."""
-    return word[0].isalpha() and all(unicodedata.category(mark)[0] == "M" for mark in word[1:])
+    if len(word) == 1:
+        return word.isalpha()
+    return word > "\u0300" and all(unicodedata.category(mark)[0] == "M" for mark in word[1:])
 
 
 def _initial_ends(word: str, previous: str, following: str, rules: LanguageRules) -> bool:
@@ -249,6 +261,24 @@ def _is_ideographic(character: str) -> bool:
 
 def _word_ends(word: str, key: str, following: str, rules: LanguageRules) -> bool:
     """Decide for words in no list by their shape, and by the part that is in a list."""
+    if _looks_short(word, rules):
+        return not _NUMBER_FOLLOWS.match(following) and _opens(following, rules)
+    if "\u0e00" <= word[-1] <= "\u0eff":
+        return len(word) > _LIST_DIGITS + 1 and "." not in word
+    if _compound(word, rules):
+        return not _NUMBER_FOLLOWS.match(following)
+    return word.isalpha() or _joined_ends(word, key, following, rules)
+
+
+def _looks_short(word: str, rules: LanguageRules) -> bool:
+    """Return whether no word of the language is spelt so: without a vowel, or with such an end."""
+    if _VOWELLESS.match(word):
+        return True
+    return word[-1] == "l" and rules.code in _GERMANIC and _CODA.match(word) is not None
+
+
+def _joined_ends(word: str, key: str, following: str, rules: LanguageRules) -> bool:
+    """Decide for words of several parts: domains, titles, initials, elided articles."""
     if "." in key:
         parts = key.split(".")
         if parts[-1] in _DOMAINS and any(len(part) > 1 for part in parts[:-1]):
@@ -257,13 +287,9 @@ def _word_ends(word: str, key: str, following: str, rules: LanguageRules) -> boo
             return False
         if _DOTTED.match(word):
             return _opens(following, rules)
-    if _VOWELLESS.match(word) or (rules.code in _GERMANIC and _CODA.match(word)):
-        return not _NUMBER_FOLLOWS.match(following) and _opens(following, rules)
-    if "\u0e00" <= word[-1] <= "\u0eff":
-        return len(word) > _LIST_DIGITS + 1 and "." not in word
     tail = _TAIL.split(key)[-1]
     if len(tail) == 1 and tail.isalpha() and key[-2:-1] == "-":
         return _opens(following, rules)
-    if _compound(word, rules) or (tail != key and tail in rules.numbered):
+    if tail != key and tail in rules.numbered:
         return not _NUMBER_FOLLOWS.match(following)
     return tail == key or tail not in rules.open_words

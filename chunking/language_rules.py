@@ -15,10 +15,10 @@ __all__ = ["LanguageRules", "rules_for", "words"]
 class LanguageRules:
     """The word lists of :mod:`chunking.languages` for one language.
 
-    ``ordinals``: a number with a full stop counts as an ordinal. ``nouns``: nouns have
-    capitals, so that a capital says little. ``letters``: small letters that abbreviate,
-    None for all. ``endings``: abbreviations that end longer words, before a number.
-    ``reporting``: what goes on after a quotation.
+    ``listed``: the words of all four lists. ``ordinals``: a number with a full stop
+    counts as an ordinal. ``nouns``: nouns have capitals, so that a capital says little.
+    ``letters``: small letters that abbreviate, None for all. ``endings``: abbreviations
+    that end longer words, before a number. ``reporting``: what goes on after a quotation.
     """
 
     code: str
@@ -26,6 +26,7 @@ class LanguageRules:
     numbered: frozenset[str]
     either_words: frozenset[str]
     closing: frozenset[str]
+    listed: frozenset[str]
     openers: frozenset[str]
     months: frozenset[str]
     ordinals: bool
@@ -79,6 +80,7 @@ def _rules(code: str) -> LanguageRules:
         numbered=own["numbered"],
         either_words=own["either"],
         closing=own["closing"],
+        listed=frozenset().union(*own.values()),
         openers=_openers(code),
         months=_months(code, known=known),
         ordinals=code in words(languages.ORDINALS),

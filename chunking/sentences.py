@@ -23,6 +23,7 @@ MAX_SENTENCE_CHARS = 1000
 
 _PIECE_CHARS = 500
 _FOLLOWING = 64
+_SKIPPED = OPENING_MARKS + " \u00a0\u202f"
 _MARGIN = 8
 
 _CLOSERS = (
@@ -40,6 +41,8 @@ _STOPS = ".!?\u2026\u203c\u203d\u2047-\u2049"
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _FACES = "\U0001f300-\U0001faff\u2639-\u263b\u2764\u2665"
 _FACE_PARTS = _FACES + "\ufe0f\u200d\U0001f1e6-\U0001f1ff"
+# A word that begins no sentence, as is seen at once.
+_PLAIN = "[a-z\u00df-\u00f6\u00f8-\u00ff]{2,}[ ,]"
 _BLANK = r"[^\S\n]"
 _BULLET = rf"{_BLANK}*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\(?(?:\d{{1,3}}|[a-z])[.)]){_BLANK}"
 # Lines of a transcript: a time of day to the second, or a name in capitals.
@@ -62,7 +65,7 @@ def _places(stops: str) -> re.Pattern[str]:
         rf"|(?<=[{stops}])(?<![{stops}][{stops}])(?P<stop>[{stops}]*+)"
         rf"(?P<close>(?:\[\d{{1,3}}\])*+[{_CLOSERS}]*+)"
         rf"(?P<note>(?<=[^\W\d_A-Z][^\W\d_A-Z]\.)\d\d?(?:[,\u2013-]\d\d?)*+(?=\s+{_CAPITAL}))?+"
-        rf"(?=\s|\Z|[{_CJK}])"
+        rf"(?=\s|\Z|[{_CJK}])(?! {_PLAIN})"
         rf"|(?<=\n)(?P<line>{_BLANK}*+\n\s*+|(?={_BULLET}|{_TURN}|{_NAMED}))"
         rf"|(?<=[{_FACES}])(?<![{_FACE_PARTS}][{_FACES}])(?P<face>[{_FACE_PARTS}]*+)(?=\s)"
         r")"
@@ -76,7 +79,6 @@ _LATER_TURN = re.compile(rf"(?:{_NAMED}|\d{{1,2}}:\d\d{_BLANK})")
 _SURE_LINE = re.compile(rf"{_BULLET}|{_TURN}")
 _LINE_NUMBER = re.compile(rf"{_BLANK}*\d{{1,3}}\.{_BLANK}+(\w+)?")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
-_LIST_LETTER = re.compile(r"[a-z]\)\s")
 # A name of a program or product begins a sentence in small letters, too, and so does
 # whatever a typist has set off by two blanks.
 _IDENTIFIER = re.compile(r"[a-z]+(?:[A-Z]|\d*_|\d+[\s,]|\()|__\w")
@@ -154,24 +156,25 @@ def _cuts(text: str, start: int, end: int, rules: LanguageRules) -> list[int]:
 
 
 def _stop_ends(text: str, start: int, end: int, match: re.Match[str], rules: LanguageRules) -> bool:
-    after, close = match.end(), match["close"]
+    at, after = match.span()
     piece = text[after : min(end, after + _FOLLOWING)].lstrip()
-    following = piece.lstrip(OPENING_MARKS + " \u00a0\u202f") or piece
-    if not following or piece[0] in "\u00bf\u00a1":
-        # Only blanks follow for so long that no sentence goes on; or Spanish opens one.
+    # Only blanks follow for so long that no sentence goes on; or Spanish opens one.
+    if not piece or piece[0] in "\u00bf\u00a1":
         return True
+    following = piece if piece[0].isalnum() else piece.lstrip(_SKIPPED) or piece
     if after < end and not text[after].isspace():
-        return match.start() > start and _is_cjk(text[match.start() - 1]) and not close
-    if following[0] in ".!?\u2026" and not following[1:2].isalnum():
+        return at > start and _is_cjk(text[at - 1]) and not match["close"]
+    first = following[0]
+    if first in ".!?\u2026" and not following[1:2].isalnum():
         return False
-    if following[0].islower() and not _LIST_LETTER.match(following):
+    if first.islower() and following[1:2] != ")":
         return _opens_small(text, match, piece, following, rules)
+    close = match["close"]
     if close and close[-1] in _QUOTES:
         return not (rules.reporting and rules.reporting.match(following))
-    if match["stop"] or text[match.start()] != ".":
+    if match["stop"] or text[at] != ".":
         return True
-    noted = match["note"] is not None
-    return full_stop_ends(text, start, match.start(), following, rules, noted=noted)
+    return full_stop_ends(text, start, at, following, rules, noted=match["note"] is not None)
 
 
 def _opens_small(

@@ -46,7 +46,7 @@ def cohesion_of(layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]) 
         squares_J = np.zeros(0)
         for low in range(0, len(firsts), _ENDS):
             part = firsts[low : low + _ENDS]
-            first, middle, end = part[0], start + low, start + low + len(part)
+            first, middle, end = start + part[0], start + low, start + low + len(part)
             squares_EJ = _squares(sums_AD[first:end], squares_J)
             weights_EJ = before_A[middle + 1 : end + 1, None] - before_A[first:end]
             costs_EJ = weights_EJ - np.divide(
@@ -54,9 +54,9 @@ def cohesion_of(layout: Layout, atoms: Atoms, vectors_UD: NDArray[np.floating]) 
             )
             rows = np.round(costs_EJ * scale + _CHUNK, _DECIMALS)[:, ::-1].tolist()
             for i, (row, own) in enumerate(zip(rows, part, strict=True)):
-                yield row[len(part) - 1 - i : end - own]
-            following = firsts[low + _ENDS] if low + _ENDS < len(firsts) else end
-            squares_J = squares_EJ[-1, following - first :]
+                yield row[len(part) - 1 - i : end - start - own]
+            following = firsts[low + _ENDS] if low + _ENDS < len(firsts) else end - start
+            squares_J = squares_EJ[-1, following - part[0] :]
 
     return cohesion
 

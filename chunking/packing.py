@@ -21,8 +21,8 @@ from chunking.settings import ChunkingSettings
 __all__ = ["Limits", "pack", "pack_greedily", "size_costs"]
 
 Cohesion = Callable[[int, Sequence[int]], Iterator[Sequence[float]]]
-"""``cohesion(start, firsts)`` yields, for each end i from start + 1 on, the costs of the
-chunks ``[j, i)`` for j = i - 1 down to the next of ``firsts``."""
+"""``cohesion(start, firsts)`` yields, for each end i = 1, 2, ... of the run that begins at
+atom ``start``, the costs of its chunks ``[j, i)`` for j = i - 1 down to ``firsts[i - 1]``."""
 
 _TIE = 1e-9
 
@@ -82,42 +82,45 @@ def size_costs(settings: ChunkingSettings, cap: int, target: int) -> list[float]
 
 def pack(atoms: Atoms, costs: Costs, limits: Limits, start: int, end: int) -> list[int]:
     """Return the ends of the cheapest chunks of atoms ``[start, end)``; the last is ``end``."""
-    sizes, cut, by_size = atoms.sizes, costs.cut, limits.by_size
-    soft, due, top = limits.soft, limits.due, len(limits.by_size) - 1
+    by_size, top, min_atoms = limits.by_size, len(limits.by_size) - 1, limits.min_atoms
     room = limits.cap - limits.special
-    firsts = _firsts(sizes, room, start, end)
+    # The run by itself: index 0 is its first atom. The innermost loop only adds and compares.
+    sizes = atoms.sizes[start : end + 1]
+    soft, due = limits.soft[start:end], limits.due[start:end]
+    highest = [size + room - held for size, held in zip(sizes, due, strict=False)]
+    offsets = [ahead + limits.special - size for size, ahead in zip(sizes, soft, strict=False)]
+    firsts = _firsts(sizes, room)
     extras = limits.cohesion(start, firsts) if limits.cohesion else repeat(None)
-    best = [0.0] * (end - start + 1)
-    origin = [start] * (end - start + 1)
-    for i, first, extra in zip(range(start + 1, end + 1), firsts, extras, strict=False):
-        size_i = sizes[i]
-        lowest, at = float("inf"), i - 1
-        for j in range(i - 1, first - 1, -1):
-            size = size_i - sizes[j]
-            if size + due[j] > room and j < i - 1:
+    best = [0.0]
+    origin = [0]
+    for i, extra in zip(range(1, len(sizes)), extras, strict=False):
+        size, last = sizes[i], i - 1
+        lowest, at = float("inf"), last
+        for j in range(last, firsts[last] - 1, -1):
+            if size > highest[j] and j < last:
                 continue
-            total = size + soft[j] + limits.special
-            cost = best[j - start] + by_size[total if total < top else top]  # noqa: FURB136 - innermost loop
+            total = size + offsets[j]
+            cost = best[j] + by_size[total if total < top else top]  # noqa: FURB136 - innermost loop
             if extra is not None:
-                cost += extra[i - 1 - j]
-            if i - j < limits.min_atoms:
+                cost += extra[last - j]
+            if i - j < min_atoms:
                 cost += SHORT
             if cost < lowest - _TIE:
                 lowest, at = cost, j
-        best[i - start] = lowest + (cut[i] if i < end else 0.0)
-        origin[i - start] = at
-    return _ends(origin, start, end)
+        best.append(lowest + costs.cut[start + i])
+        origin.append(at)
+    return [start + at for at in _ends(origin)]
 
 
-def _firsts(sizes: Sequence[int], room: int, start: int, end: int) -> list[int]:
-    """Return, for each end, the first start of a chunk that may hold the cap.
+def _firsts(sizes: Sequence[int], room: int) -> list[int]:
+    """Return, for each end from 1 on, the first start of a chunk that may hold the cap.
 
     Atoms without tokens are many in no chunk either: a chunk has at most as many atoms
     as it may have tokens.
     """
     firsts = []
-    first = start
-    for i in range(start + 1, end + 1):
+    first = 0
+    for i in range(1, len(sizes)):
         size, least = sizes[i] - room, i - max(room, 1)
         while first < i - 1 and (sizes[first] < size or first < least):
             first += 1
@@ -129,12 +132,13 @@ SHORT = 2.0 * 100.0
 """Cost of a chunk with too few sentences: more than one boundary is worth."""
 
 
-def _ends(origin: Sequence[int], start: int, end: int) -> list[int]:
+def _ends(origin: Sequence[int]) -> list[int]:
+    """Return the ends of the chunks that lead to the last atom; ``origin``: starts by end."""
     ends = []
-    at = end
-    while at > start:
+    at = len(origin) - 1
+    while at > 0:
         ends.append(at)
-        at = origin[at - start]
+        at = origin[at]
     ends.reverse()
     return ends
 

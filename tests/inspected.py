@@ -58,8 +58,9 @@ def parsed_text(
 
 
 def chunked(document: Document, *, key: str = "sample.md", **chunking: object) -> Chunks:
-    """Return the document's chunks."""
-    return Chunkmill(MODEL).chunk(parsed_text(document, key=key), **chunking)
+    """Return the document's chunks, by thresholds unless told otherwise."""
+    chosen = {"boundaries": "semantic", **chunking}
+    return Chunkmill(MODEL).chunk(parsed_text(document, key=key), **chosen)
 
 
 def prose(n_sections: int = 3, n_sentences: int = 12) -> Document:

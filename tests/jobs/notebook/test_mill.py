@@ -30,7 +30,7 @@ from tests.sample_files import SAMPLES
 @pytest.fixture(scope="module")
 def mill() -> Iterator[Chunkmill]:
     """Return a mill with the hashing test double."""
-    with Chunkmill(MODEL) as made:
+    with Chunkmill(MODEL, boundaries="semantic") as made:
         yield made
 
 
@@ -129,7 +129,7 @@ def test_chunking_again_runs_no_model() -> None:
     assert first
     for more in (
         {"boundaries": "fixed", "max_tokens": 100},
-        {"buffer": 2, "threshold_type": "stddev", "threshold": 1},
+        {"boundaries": "semantic", "buffer": 2, "threshold_type": "stddev", "threshold": 1},
         {"boundaries": "optimal"},
         {"vectors": "none", "boundaries": "structural"},
         {},

@@ -19,7 +19,6 @@ OPENING_MARKS = (
 )
 
 _LOOK_BACK = 48
-_LONG = 9
 _LABEL_CHARS = 24
 _LIST_DIGITS = 3
 _LONGEST_NUMBER = 6
@@ -81,11 +80,14 @@ def full_stop_ends(
     ``following``: the visible text after it, opening marks left out; it begins with no
     small letter. ``noted``: the digits of a note stand between.
     """
-    # The usual case first: a long word is no abbreviation in any list.
-    if text[max(start, at - _LONG) : at].isalpha() and at - start >= _LONG:
-        long = text[at - _LONG : at]
-        return not _compound(long, rules) or _word_ends(long, long.lower(), following, rules)
-    before = text[max(start, at - _LOOK_BACK) : at]
+    low = max(start, at - _LOOK_BACK)
+    # The usual case first: a plain word of some length that is in no list.
+    plain = text[max(text.rfind(" ", low, at) + 1, low) : at]
+    if len(plain) > _LIST_DIGITS and plain.isalpha() and not plain.isupper():
+        key = plain.lower()
+        if key not in rules.listed:
+            return _word_ends(plain, key, following, rules)
+    before = text[low:at]
     parts = before.rsplit(None, 2)
     raw = parts[-1] if parts and not before[-1:].isspace() else ""
     word = raw.lstrip(OPENING_MARKS)
@@ -98,7 +100,7 @@ def full_stop_ends(
     if _numbers_item(word) and at - len(raw) <= start + len(before) - len(before.lstrip()):
         return False
     spaced = ""
-    if previous[-1:] == "." and len(word) <= _LIST_DIGITS:
+    if previous[-1:] == "." and (len(word) == 1 or key not in rules.listed):
         spaced = _spaced(text, start, at, word, rules)
     known = _known_word((word, spaced, key), previous, following, rules)
     if known is not None:

@@ -139,6 +139,7 @@ def test_blank_and_empty_ranges_have_no_sentence() -> None:
             "；",
             "ก ",
             "ก",
+            "word.\n",
             "א. ",
             "' ",
             "§ 1. ",

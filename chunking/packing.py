@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from math import log
 
 from chunking.atoms import Atoms
 from chunking.bonds import BOND, WHOLE
@@ -25,6 +26,9 @@ Cohesion = Callable[[int, Sequence[int]], Iterator[Sequence[float]]]
 atom ``start``, the costs of its chunks ``[j, i)`` for j = i - 1 down to ``firsts[i - 1]``."""
 
 _TIE = 1e-9
+
+_FAR = 3.0
+"""Beyond so many targets above the target, each more matters less."""
 
 _AS_GOOD = 0.3
 """Cuts that cost hardly more than the cheapest one are as good to greedy packing."""
@@ -65,13 +69,17 @@ class Limits:
 def size_costs(settings: ChunkingSettings, cap: int, target: int) -> list[float]:
     """Return the cost of a chunk for each size from 0 to twice the cap.
 
-    Quadratic around the target; much more below the minimum; above the cap a prefix
-    would have to be trimmed, which costs something.
+    Quadratic around the target, and logarithmic from four times the target on, so that no
+    target outbids a law; much more below the minimum; above the cap a prefix would have
+    to be trimmed, which costs something.
     """
     costs = []
     target = max(1, target)
     for size in range(2 * cap + 2):
-        cost = ((size - target) / target) ** 2
+        off = (size - target) / target
+        cost = off**2
+        if off > _FAR:
+            cost = _FAR**2 * (1.0 + 2.0 * log(off / _FAR))
         if size < settings.min_tokens:
             cost += MINIMUM * (1.0 + (settings.min_tokens - size) / settings.min_tokens)
         if size > cap:

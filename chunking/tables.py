@@ -139,7 +139,7 @@ def _pieces(
     text = layout.document.text
     for column, (a, b) in enumerate(pairwise([*wide.cells[start], end])):
         limit = room - _head_size(layout, wide, start, column, room)
-        if layout.estimate(a, b) <= limit:
+        if layout.estimate(a, b) <= room:
             yield a, b, column
             continue
         starts = [s for s, _ in split_sentences(text, a, b, layout.document.language)]

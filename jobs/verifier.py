@@ -206,6 +206,7 @@ _URI = re.compile(
 _DELIMITER_ROW = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n(?:.*\n)?(\1[`~]*)", re.DOTALL)
 _WORD = re.compile(r"\w+")
+_BAR = re.compile(r"(?<!\\)\|")
 
 _MAX_UNIT_TOKENS = 64
 _SEVERAL = 2
@@ -1437,7 +1438,47 @@ def _check_prefix(document: _Document, chunk: _Chunk) -> None:
 def _near_captions(document: _Document, chunk: _Chunk) -> list[str]:
     first, last = chunk.blocks[0].index, chunk.blocks[-1].index
     near = document.blocks[max(first - 2, 0) : last + 3]
-    return [document.text[b.start : b.end] for b in near if b.kind == "caption"]
+    # A paragraph in front of a table may be its caption by its words.
+    return [
+        document.text[b.start : b.end]
+        for b in near
+        if b.kind == "caption" or (b.kind == "paragraph" and b.index == first - 1)
+    ]
+
+
+def _repeated_header(document: _Document, chunk: _Chunk) -> tuple[int, int] | None:
+    """Return the span of the table header in a chunk's prefix, or of its cells there.
+
+    A part of a row stands under the header cells of its own columns.
+    """
+    block, prefix = chunk.blocks[0], chunk.row["prefix"]
+    header = _header(document.text, block)
+    span = _cells_above(document, block, chunk)
+    cells = span is not None and document.text[slice(*span)] in prefix.split("\n")
+    if cells and f"{header.strip()}\n" not in prefix:
+        return span
+    line = header.partition("\n")[0].strip()
+    return (block.start, block.start + len(header)) if line in prefix else None
+
+
+def _cells_above(document: _Document, block: _Block, chunk: _Chunk) -> tuple[int, int] | None:
+    """Return the span of the header cells above a part of one row; None for whole rows."""
+    text = document.text
+    rows = [span for span in _row_spans(text, block)[1:] if span[0] <= chunk.start < span[1]]
+    line = text[block.start : block.end].partition("\n")[0].rstrip()
+    if not rows or chunk.end > rows[0][1] or not line.startswith("|"):
+        return None
+    start, end = rows[0]
+    row = text[start:end].rstrip()
+    if chunk.end - chunk.start >= len(row):
+        return None
+    bars = [match.start() for match in _BAR.finditer(line)]
+    most = len(_BAR.findall(row)) - 1 - row.endswith("|")
+    first = min(most, len(_BAR.findall(text[start : chunk.start + 1])) - 1)
+    last = min(most, len(_BAR.findall(text[start : chunk.end])) - 1)
+    if first < 0 or last + 1 >= len(bars):
+        return None
+    return block.start + bars[first], block.start + bars[last + 1] + 1
 
 
 def _header(text: str, block: _Block) -> str:
@@ -1618,8 +1659,10 @@ def _check_table_headers(context: _Context, document: _Document) -> None:
         if chunk.start < block.start + len(header):
             continue
         line = header.partition("\n")[0].strip()
-        fits = context.fits(f"{header}\n{chunk.row['text']}")
-        fine = line in chunk.row["prefix"] or not fits
+        span = _cells_above(document, block, chunk)
+        needed = header if span is None else document.text[slice(*span)]
+        fits = context.fits(f"{needed}\n{chunk.row['text']}")
+        fine = _repeated_header(document, chunk) is not None or not fits
         told = f"the prefix does not repeat the table's header {line[:60]!r}"
         document.at.require("chunks.table_header", fine, told, chunk.start)
 
@@ -1909,12 +1952,13 @@ def _header_units(document: _Document, chunk: _Chunk, units: _Units) -> list[int
     block = chunk.blocks[0] if chunk.blocks else None
     if block is None or block.kind != "table":
         return []
-    header = _header(document.text, block)
-    stop = block.start + len(header)
-    if chunk.start < stop or header.partition("\n")[0].strip() not in chunk.row["prefix"]:
+    if chunk.start < block.start + len(_header(document.text, block)):
         return []
-    first = bisect.bisect_right(units.ends, block.start)
-    return list(range(first, bisect.bisect_left(units.starts, stop)))
+    span = _repeated_header(document, chunk)
+    if span is None:
+        return []
+    first = bisect.bisect_right(units.ends, span[0])
+    return list(range(first, bisect.bisect_left(units.starts, span[1])))
 
 
 # ------------------------------------------------------------------ the tokenizer

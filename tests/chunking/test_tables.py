@@ -215,3 +215,28 @@ def test_a_table_of_a_hundred_thousand_tokens_is_read_a_few_times(boundaries: St
     chunks = chunked(document, ChunkingSettings(boundaries=boundaries))[1]
     assert "\n".join(texts(document, chunks)).split("\n")[2:] == rows
     assert {chunk.prefix for chunk in chunks[1:]} == {f"{HEADER}\n"}
+
+
+@pytest.mark.parametrize("kind", ["table", "code"])
+@pytest.mark.parametrize("boundaries", STRATEGIES)
+def test_no_target_cuts_what_fits(boundaries: Strategy, kind: BlockKind) -> None:
+    """However small the target is, a table or code block under the cap is whole."""
+    rows = "\n".join([HEADER, *ROWS[:60]])
+    text = rows if kind == "table" else f"```\n{rows}\n```"
+    document = built(("paragraph", "It rained all day. " * 60), (kind, text))
+    chosen = ChunkingSettings(boundaries=boundaries, max_tokens=900, target_tokens=1, min_tokens=1)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    assert any(text in found for found in texts(document, chunks))
+
+
+def test_a_cell_that_fits_is_never_cut_for_its_header() -> None:
+    """The prefix gives way to the text: only a cell above the cap is cut."""
+    cell = " ".join(f"Ship {i} left." for i in range(19))
+    document = built(
+        ("table", f"| A header of some length | B |\n| --- | --- |\n| {cell} | {cell} |")
+    )
+    chosen = ChunkingSettings(max_tokens=88, target_tokens=80)
+    units, chunks = chunked(document, chosen)
+    assert not violations(document, units, chunks, chosen, ADDITIVE.count)
+    assert sum(cell in text for text in texts(document, chunks)) == 2

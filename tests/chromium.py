@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 __all__ = ["OpenPage", "chromium", "open_page", "why_no_chromium"]
 
@@ -23,6 +23,10 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+# Long enough for a machine that is busy with other tests; only a failure takes it.
+expect.set_options(timeout=30_000)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 Packing minimises a sum; a law that stands earlier has a weight that outbids every
 sum of later ones that can be at stake in one chunk. The order of weights is the
 order of the laws: rows and lines are atoms (never cut), then headings, cuts inside
-units, whole tables and code, the minimum, the strategy's own boundaries, the target.
+units, whole tables and code, the minimum. What is left is weighed against each other:
+the strategy's own boundaries, the ends of paragraphs, the target.
 """
 
 from __future__ import annotations
@@ -119,9 +120,7 @@ def cut_costs(layout: Layout, atoms: Atoms, strategy: str, signal: Signal | None
     return Costs(cut=cut, runs=runs)
 
 
-def _add_marks(
-    layout: Layout, atoms: Atoms, cut: list[float], by_level: tuple[float, ...]
-) -> None:
+def _add_marks(layout: Layout, atoms: Atoms, cut: list[float], by_level: tuple[float, ...]) -> None:
     """Let cuts of plain text cost what a named hierarchy says, beyond one between blocks."""
     kinds = [block.kind for block in layout.document.blocks]
     for i, at in enumerate(atoms.starts[:-1]):
@@ -148,8 +147,10 @@ def _wide_rows(layout: Layout, atoms: Atoms) -> list[int]:
 
 def _add_distances(atoms: Atoms, signal: Signal, cut: list[float]) -> None:
     """Reward the strategy's boundaries, the farther above the threshold, the more."""
-    top = float(signal.values.max(initial=0.0)) if signal.limit is None else signal.limit
-    scale = top if top > 0 else 1.0
+    found = signal.values[signal.over]
+    # The threshold of a gradient is no distance; the least distance at a boundary is.
+    least = found.min() if len(found) else signal.values.max(initial=0.0)
+    scale = float(least) or 1.0
     values, over = signal.values.tolist(), signal.over.tolist()
     for i in range(1, len(atoms)):
         unit = atoms.units[i] - 1

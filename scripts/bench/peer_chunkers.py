@@ -153,13 +153,27 @@ def llama_index(model: Model, band: str) -> Iterator[Choice]:
     """LlamaIndex: sentences up to a size, and the semantic parser."""
     parsers = importlib.import_module("llama_index.core.node_parser")
     schema = importlib.import_module("llama_index.core.schema")
-    adapter = importlib.import_module("llama_index.embeddings.huggingface").HuggingFaceEmbedding
+    base = importlib.import_module("llama_index.core.base.embeddings.base").BaseEmbedding
+
+    class Shared(base):  # type: ignore[misc, valid-type]
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return model.embed([text])[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return model.embed(texts)
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return model.embed([query])[0]
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return model.embed([query])[0]
+
     for size in SIZES[band]:
         splitter = parsers.SentenceSplitter(
             chunk_size=size, chunk_overlap=0, tokenizer=model.tokens, include_metadata=False
         )
         yield "LlamaIndex SentenceSplitter", f"{size} tokens", _by_text(splitter.split_text)
-    embedder = adapter(model_name=model.path)
+    embedder = Shared()
     for amount in QUANTILES[band]:
         parser = parsers.SemanticSplitterNodeParser(
             embed_model=embedder, buffer_size=1, breakpoint_percentile_threshold=amount

@@ -175,6 +175,7 @@ def compare(options: argparse.Namespace) -> None:
         contenders += [(sys.executable, [strategy]) for strategy in STRATEGIES]
         for _ in range(options.rounds):
             for python, names in contenders:
+                print(f"running {' '.join(names)}", file=sys.stderr)
                 asked = ["--child", ",".join(names), folder, tokenizer_folder]
                 for row in _ask(python, *asked):
                     found.setdefault((row["input"], row["cap"], row["name"]), []).append(row)
@@ -188,7 +189,7 @@ def compare(options: argparse.Namespace) -> None:
     print(
         f"{'text':12} {'cap':>4} {'contender':24} {'seconds':>8} {'MB/s':>6} {'chunks':>7}  ratio"
     )
-    for name in INPUTS:
+    for name in options.only:
         for cap in CAPS:
             _print_group(name, cap, found, sizes[name])
 
@@ -208,8 +209,8 @@ def _print_group(
 
 
 def _write_inputs(folder: str, options: argparse.Namespace) -> None:
-    for name, maker in INPUTS.items():
-        text = maker(random.Random(7), options.scale)  # noqa: S311 - seeded sample text
+    for name in options.only:
+        text = INPUTS[name](random.Random(7), options.scale)  # noqa: S311 - seeded sample text
         if options.text is not None and name in ("prose", "line"):
             text = options.text.read_text(encoding="utf-8")
             text = " ".join(text.split()) if name == "line" else text
@@ -267,6 +268,7 @@ def main() -> None:
     parser.add_argument("--peers-python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes of the texts")
+    parser.add_argument("--only", nargs="+", choices=INPUTS, default=[*INPUTS], help="these texts")
     parser.add_argument("--text", type=Path, help="a UTF-8 file in place of the generated prose")
     parser.add_argument("--share", action="store_true", help="measure beside the model instead")
     parser.add_argument("--share-chars", type=int, default=300_000)

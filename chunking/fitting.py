@@ -112,8 +112,10 @@ def _heading_cuts(
     """Return cuts of those atoms that a heading would be parted from by the lower cap."""
     lower, blocks = _lower_cap(layout, atoms, draft), layout.document.blocks
     cuts = {}
-    for at in repack(atoms, draft.start, draft.end, lower)[:-1]:
-        first = at
+    for end in repack(atoms, draft.start, draft.end, lower)[:-1]:
+        first = at = end
+        while at < draft.end - 1 and is_heading(blocks[atoms.blocks[at]]):
+            at += 1
         while first > draft.start and is_heading(blocks[atoms.blocks[first - 1]]):
             first -= 1
         block = blocks[atoms.blocks[at]]

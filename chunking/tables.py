@@ -25,12 +25,13 @@ class WideRows:
 
     ``bounds``: the starts of its rows, and its end. ``header``: the starts of the cells
     of its first line, and the line's end; empty without a header. ``cells``: of each
-    wide row, by its start, the starts of its cells.
+    wide row, by its start, the starts of its cells. ``language``: of its sentences.
     """
 
     bounds: list[int] = field(repr=False)
     header: list[int] = field(repr=False)
     cells: dict[int, list[int]] = field(repr=False)
+    language: str | None
 
     def header_span(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the span of the header cells above ``[start, end)``.
@@ -70,7 +71,8 @@ def read_wide_rows(layout: Layout, block: Block) -> WideRows | None:
     if header_end(text, block) is not None:
         _, line_end = span_of(text, block.start, _line_end(text, block.start, bounds[1]))
         header = [block.start, *cell_cuts(text, block.start, line_end), line_end]
-    return WideRows(bounds=bounds, header=header, cells=cells)
+    language = block.language or layout.document.language
+    return WideRows(bounds=bounds, header=header, cells=cells, language=language)
 
 
 def _line_end(text: str, start: int, end: int) -> int:
@@ -142,7 +144,7 @@ def _pieces(
         if layout.estimate(a, b) <= room:
             yield a, b, column
             continue
-        starts = [s for s, _ in split_sentences(text, a, b, layout.document.language)]
+        starts = [s for s, _ in split_sentences(text, a, b, wide.language)]
         for c, d in pairwise([a, *starts[1:], b]):
             cuts = token_cuts(text, layout.tokens, *span_of(text, c, d), limit=max(1, limit))
             for piece in pairwise([c, *cuts, d]):

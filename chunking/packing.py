@@ -75,7 +75,8 @@ def size_costs(settings: ChunkingSettings, cap: int, target: int) -> list[float]
     """
     costs = []
     target = max(1, target)
-    for size in range(2 * cap + 2):
+    # Where the estimates are far off, what is left of the cap may be less than nothing.
+    for size in range(2 * max(cap, 0) + 2):
         off = (size - target) / target
         cost = off**2
         if off > _FAR:

@@ -205,7 +205,7 @@ class Laws:
         if line is not None and line.kind == "paragraph" and line.end - line.start <= 300:
             words = self.text[line.start : line.end].split()
             one_line = "\n" not in self.text[line.start : line.end]
-            numbered = words[1:2] and words[1][0].isdigit()
+            numbered = words[1:2] and any(map(str.isdigit, words[1].lstrip("ABC.-")[:1]))
             if one_line and numbered and words[0].lower() in ("table", "tabel", "tabelle"):
                 return line
         if kinds.get(1) == "caption":

@@ -78,13 +78,9 @@ def _inner_cuts(layout: Layout, block: Block, first: int, last: int) -> list[tup
         cuts = _marked(layout, block, first, last)
     else:
         cuts = _sentences(layout, first, last)
-    kept: list[tuple[int, int]] = []
-    before = block.start
-    for at, level in cuts:
-        if before < at < block.end and not layout.document.text[before:at].isspace():
-            kept.append((at, level))
-            before = at
-    return kept
+    levels = dict(reversed(cuts))
+    kept = _visible_cuts(layout, [at for at, _ in cuts], block.start, block.end)
+    return [(at, levels[at]) for at in kept]
 
 
 def _sentences(layout: Layout, first: int, last: int) -> list[tuple[int, int]]:
@@ -174,18 +170,21 @@ def _scaled(layout: Layout, blocks: list[int], tokens: list[int]) -> list[int]:
 def refine_large(layout: Layout, atoms: Atoms) -> Atoms:
     """Cut atoms above the cap, and first sentences that leave no room for their heading."""
     wanted: dict[int, list[int]] = {}
-    heading_size = 0
+    run = last = 0
     room = layout.cap - layout.special
     for i in range(len(atoms)):
         block = layout.document.blocks[atoms.blocks[i]]
         size = atoms.sizes[i + 1] - atoms.sizes[i]
         left = room
         if is_heading(block):
-            heading_size += size
+            run += size
+            last = size + (last if i and atoms.blocks[i - 1] == atoms.blocks[i] else 0)
         else:
-            if 0 < heading_size < room and layout.divisible(block):
-                left = room - heading_size
-            heading_size = 0
+            # Of headings in a row that exceed the cap, the last one keeps its text.
+            held = run if run < room else last
+            if 0 < held < room and layout.divisible(block):
+                left = room - held
+            run = last = 0
         if size > left:
             wanted[i] = _token_cuts(layout, atoms, i, room, left)
     return refine(layout, atoms, wanted)
@@ -202,17 +201,27 @@ def _token_cuts(layout: Layout, atoms: Atoms, i: int, limit: int, first: int) ->
 
 
 def refine(layout: Layout, atoms: Atoms, wanted: Mapping[int, Sequence[int]]) -> Atoms:
-    """Return atoms with atom i also cut at the positions ``wanted[i]``."""
+    """Return atoms with atom i also cut at the positions ``wanted[i]``; no piece is blank."""
     if not any(wanted.values()):
         return atoms
     starts: list[int] = []
     levels: list[int] = []
     blocks: list[int] = []
     for i in range(len(atoms)):
-        cuts = [at for at in wanted.get(i, ()) if atoms.starts[i] < at < atoms.starts[i + 1]]
+        cuts = _visible_cuts(layout, wanted.get(i, ()), atoms.starts[i], atoms.starts[i + 1])
         starts.append(atoms.starts[i])
         starts.extend(cuts)
         levels.append(atoms.levels[i])
         levels.extend([INNER] * len(cuts))
         blocks.extend([atoms.blocks[i]] * (len(cuts) + 1))
     return _measure(layout, starts, levels, blocks)
+
+
+def _visible_cuts(layout: Layout, cuts: Sequence[int], start: int, end: int) -> list[int]:
+    """Return the cuts inside ``[start, end)`` that have visible text before them."""
+    kept: list[int] = []
+    for at in cuts:
+        if start < at < end and not layout.document.text[start:at].isspace():
+            kept.append(at)
+            start = at
+    return kept

@@ -16,6 +16,8 @@ from chunking.model import Block
 __all__ = ["BOND", "WHOLE", "add_bonds"]
 
 HEADING = 1e6
+_HEADINGS = 0.6 * HEADING
+"""Of headings in a row that exceed the cap, the last one stays with its text."""
 HEADER_ROW = 4e4
 WHOLE = 1e4
 BOND = 2.0
@@ -64,7 +66,7 @@ def add_bonds(layout: Layout, atoms: Atoms, cut: list[float], strategy: str) -> 
 def _between(text: str, before: Block, block: Block) -> float:
     """Return the cost of parting two neighbouring blocks."""
     if is_heading(before):
-        return HEADING
+        return _HEADINGS if is_heading(block) else HEADING
     kind = block.kind
     cost = 0.0
     if kind in _ANNOUNCED and text[before.end - 1] in _COLONS:

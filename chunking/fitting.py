@@ -7,6 +7,7 @@ over, so the text is counted a small number of times in all.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -118,6 +119,9 @@ def _heading_cuts(
             at += 1
         while first > draft.start and is_heading(blocks[atoms.blocks[first - 1]]):
             first -= 1
+        if atoms.sizes[at] - atoms.sizes[first] >= lower - layout.special:
+            # Of headings in a row that exceed the cap, the last one keeps its text.
+            first = bisect_left(atoms.blocks, atoms.blocks[at - 1], first, at)
         block = blocks[atoms.blocks[at]]
         room = lower - layout.special - (atoms.sizes[at] - atoms.sizes[first])
         if first == at or is_heading(block) or room < 1 or not layout.divisible(block):

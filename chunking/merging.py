@@ -71,11 +71,18 @@ class _Merger:
         """Return the left member of the best pair that chunk i may still join."""
         for left in self._neighbours(i):
             a, b = self.drafts[left], self.drafts[left + 1]
-            guess = estimate(self.layout, self.atoms, a.start, b.end)
-            near = guess * _SLACK[1] <= self.layout.cap * _SLACK[0]
-            if near and (a.start, a.end, b.end) not in self.failed:
+            if (a.start, a.end, b.end) not in self.failed and self._near(a.start, b.end):
                 return left
         return None
+
+    def _near(self, start: int, end: int) -> bool:
+        """Return whether atoms may fit into a chunk, blanks at their ends left out."""
+        layout = self.layout
+        most = layout.cap * _SLACK[0] // _SLACK[1]
+        if estimate(layout, self.atoms, start, end) <= most:
+            return True
+        span = text_span(layout.document.text, self.atoms, start, end)
+        return layout.estimate(*span) + layout.special <= most
 
     def _neighbours(self, i: int) -> list[int]:
         """Return the left members of the pairs of chunk i, the best first."""

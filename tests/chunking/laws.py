@@ -257,7 +257,8 @@ class Laws:
             if after == len(blocks):
                 continue
             end = self.first_piece(blocks[after])
-            if self.certainly_fits(self.text[blocks[first].start : end].strip()):
+            nearest = {first, last.index} if last.index == after - 1 else {first}
+            if any(self.certainly_fits(self.text[blocks[i].start : end].strip()) for i in nearest):
                 yield f"chunk {chunk.index} ends with the heading {last.index}"
 
     def first_piece(self, block: Block) -> int:

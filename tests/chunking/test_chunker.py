@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError, ConfigError
-from chunking.model import BlockKind, Document
+from chunking.model import Document
 from chunking.settings import ChunkingSettings, Strategy, ThresholdType
 from chunking.units import split_units
 from jobs.config import ParserConfig
@@ -334,24 +334,6 @@ def test_a_small_last_chunk_is_merged() -> None:
     units, chunks = chunked(document, ChunkingSettings())
     assert all(chunk.n_tokens >= 40 for chunk in chunks)
     assert not violations(document, units, chunks, ChunkingSettings(), ADDITIVE.count)
-
-
-@pytest.mark.parametrize("special", [0, 2])
-@pytest.mark.parametrize("boundaries", STRATEGIES)
-def test_text_that_counts_without_tokens_is_cut(boundaries: Strategy, special: int) -> None:
-    """A tokenizer that loses track of a text's tokens still gives chunks under the cap."""
-    blind = FakeTokenizer(
-        pattern=r"[a-z]+", special=special, bend=lambda n, length: n + length // 3
-    )
-    blocks: list[tuple[BlockKind, str]] = [("heading", "start")]
-    blocks += [("paragraph", "\u6771\u4eac\u90fd\u3002" * n) for n in (12, 3, 40, 2, 2)]
-    blocks += [("table", "\n".join(["| 1 |\n| --- |", *["| \u6771\u4eac |"] * 60]))]
-    document = built(*blocks)
-    chosen = ChunkingSettings(boundaries=boundaries, max_tokens=24, min_tokens=6, target_tokens=18)
-    _, chunks = chunked(document, chosen, blind)
-    assert all(chunk.n_tokens <= chosen.max_tokens for chunk in chunks)
-    found = "".join(texts(document, chunks))
-    assert "".join(found.split()) == "".join(document.text.split())
 
 
 def test_repeated_sentences_have_their_own_offsets() -> None:

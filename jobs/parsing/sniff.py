@@ -29,7 +29,7 @@ _MIN_UTF16_NUL_SHARE = 0.7
 _VTT = re.compile(r"WEBVTT(?:[ \t].*)?(?:\r?\n|$)")
 _DOCLING_JSON = re.compile(r'"schema_name"\s*:\s*"DoclingDocument"')
 _TEX = re.compile(
-    r"^\s*\\(?:documentclass|documentstyle|begin\{document\}|section\*?\{|chapter\*?\{)",
+    r"^[ \t]*\\(?:documentclass|documentstyle|begin\{document\}|section\*?\{|chapter\*?\{)",
     re.MULTILINE,
 )
 _HEADER_LINE = re.compile(r"([!-9;-~]+):(?:[ \t].*|$)")

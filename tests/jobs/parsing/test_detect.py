@@ -107,7 +107,7 @@ def test_tells_the_format_by_content(tmp_path: Path, sample: str) -> None:
 
 
 def test_takes_bounded_time_on_hostile_text(tmp_path: Path) -> None:
-    """Long lines, many markers and many brackets are told without backtracking for long."""
+    """Long lines, many markers, brackets and blank lines are told without backtracking for long."""
     path = tmp_path / "a"
     for content in (
         b"[" * 300_000,
@@ -115,6 +115,8 @@ def test_takes_bounded_time_on_hostile_text(tmp_path: Path) -> None:
         b"**a" * 90_000,
         b'"' * 250_001,
         b"<!--" * 70_000,
+        b"\n" * 300_000 + b"x",
+        b" \r\n" * 100_000 + b"x",
     ):
         path.write_bytes(content)
         assert detect_format(path, "a") in {"txt", "md", "csv", "html", "xml"}

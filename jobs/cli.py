@@ -59,6 +59,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Verbose = Annotated[
     int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more.")
 ]
+Traceback = Annotated[
+    int,
+    typer.Option(
+        "--verbose", "-v", count=True, show_default=False, help="Show the traceback of an error."
+    ),
+]
+"""Read by ``main``, where every error ends."""
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
 
@@ -133,6 +140,7 @@ def status(
     assignments: Assignments = None,
     endpoint_url: Endpoint = None,
     as_json: AsJson = False,
+    _verbose: Traceback = 0,
 ) -> None:
     """Say what a dataset holds, who is writing it, and what failed."""
     from jobs.status import show_status  # noqa: PLC0415 - heavy imports
@@ -152,6 +160,7 @@ def inspect(
     assignments: Assignments = None,
     endpoint_url: Endpoint = None,
     as_json: AsJson = False,
+    _verbose: Traceback = 0,
 ) -> None:
     """Show FILE with its chunks, why each ends, its size and its distances."""
     from jobs.inspection.command import inspect_file  # noqa: PLC0415 - heavy imports
@@ -173,7 +182,11 @@ def verify(context: typer.Context) -> None:
 
 @config_app.command("show")
 def config_show(
-    *, config: ConfigFile = None, assignments: Assignments = None, as_json: AsJson = False
+    *,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    as_json: AsJson = False,
+    _verbose: Traceback = 0,
 ) -> None:
     """Print the whole configuration as it would be used."""
     from jobs.config_view import render  # noqa: PLC0415
@@ -183,7 +196,9 @@ def config_show(
 
 
 @config_app.command("check")
-def config_check(*, config: ConfigFile = None, assignments: Assignments = None) -> None:
+def config_check(
+    *, config: ConfigFile = None, assignments: Assignments = None, _verbose: Traceback = 0
+) -> None:
     """Say whether the configuration is right."""
     _config(config, assignments)
     typer.echo("the configuration is right")

@@ -99,10 +99,11 @@ def _check_override_keys(tree: Mapping[str, Any]) -> None:
     if not shaped:
         msg = "chunking.overrides must be a list of entries, such as {format: pdf, threshold: 90}"
         raise ConfigError(msg)
-    for entry in entries:
+    for number, entry in enumerate(entries, start=1):
         for key in entry:
             if key not in ChunkingOverride.model_fields:
-                raise ConfigError(_unknown(str(key), [*ChunkingOverride.model_fields]))
+                where = f"in entry {number} of chunking.overrides: "
+                raise ConfigError(where + _unknown(str(key), [*ChunkingOverride.model_fields]))
 
 
 def _all_keys(sections: Mapping[str, Any]) -> list[str]:

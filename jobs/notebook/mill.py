@@ -8,6 +8,7 @@ kept, so that other boundaries, sizes and thresholds need no second pass.
 from __future__ import annotations
 
 import json
+import warnings
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,9 +155,12 @@ class Chunkmill:
 
     def _model(self, config: Config) -> Embedder:
         if self._embedder is None:
-            from jobs.adapters.embedders import make_embedder  # noqa: PLC0415 - as the stages
+            with warnings.catch_warnings():
+                # In a kernel without widgets tqdm asks to update jupyter; no bar is shown here.
+                warnings.filterwarnings("ignore", module="tqdm")
+                from jobs.adapters.embedders import make_embedder  # noqa: PLC0415 - as the stages
 
-            self._embedder = make_embedder(config)
+                self._embedder = make_embedder(config)
         pooled = {settings.vectors for settings in config.chunking.all_settings()}
         if pooled & {"late", "blend"} and not self._embedder.supports_late:
             name = self._embedder.facts.name

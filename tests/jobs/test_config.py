@@ -279,7 +279,10 @@ def test_any_cap_of_an_override_fits_the_sizes_of_the_section(
     [
         ("[{threshold: 90}]", "glob or a format"),
         ("[{format: pdff, threshold: 90}]", "'pdf'"),
-        ("[{format: pdf, treshold: 90}]", "'threshold'"),
+        (
+            "[{format: pdf}, {format: md, treshold: 90}]",
+            "entry 2 of chunking.overrides.*'threshold'",
+        ),
         ("[{glob: 'a[z-a]', threshold: 90}]", "a\\[z-a\\]"),
         ("[{format: pdf, threshold: 101}]", "percentile"),
         ("[{format: pdf, overlap: 5}]", "overlap"),

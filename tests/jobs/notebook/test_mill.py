@@ -4,6 +4,7 @@ import gc
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from chunking import ids, schemas
 from chunking.errors import ConfigError, DocumentError, ModelError, SourceError
+from jobs.adapters import embedders
 from jobs.adapters.hash_embedder import HashEmbedder
 from jobs.config import ChunkingConfig, Config, ModelConfig
 from jobs.notebook import Chunkmill
@@ -155,6 +157,17 @@ def test_chunk_vectors_are_made_when_asked_for() -> None:
     chunks = mill.chunk(document, vectors="chunk")
     assert (sum(counting.windows), sum(counting.texts)) == (windows, len(chunks))
     assert {chunk.vector_method for chunk in chunks} == {"chunk"}
+
+
+def test_a_kernel_without_widgets_is_not_told_to_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading the model passes on no warning of tqdm about a bar that is not shown."""
+
+    def warning(config: Config) -> HashEmbedder:
+        warnings.warn_explicit("no widgets", UserWarning, "auto.py", 1, module="tqdm.auto")
+        return HashEmbedder(config.model)
+
+    monkeypatch.setattr(embedders, "make_embedder", warning)
+    assert len(Chunkmill(MODEL).chunk(parsed_text(prose()))) > 0
 
 
 def test_no_vectors_means_none() -> None:

@@ -55,7 +55,19 @@ class Cut:
     ours: bool
     pieces: Sequence[Piece] = field(repr=False)
     inputs: Sequence[str] = field(repr=False)
+    facts: dict[str, float]
     vectors: NDArray[np.float32] | None = field(repr=False, default=None)
+
+    @property
+    def row(self) -> str:
+        """The row of the table that the cut competes for: ours have one for each setting."""
+        return f"{self.name} {self.setting}" if self.ours else self.name
+
+    def outside(self, band: str) -> float:
+        """Return how far the mean size lies outside the band."""
+        low, high = BANDS[band]
+        mean = self.facts["mean"]
+        return max(low - mean, mean - high, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +76,6 @@ class Result:
 
     cut: Cut
     window: int | None
-    facts: dict[str, float]
     scores: dict[str, NDArray[np.float64]] = field(repr=False)
 
     def mean(self, name: str) -> float:
@@ -76,14 +87,10 @@ class Result:
         """What the best of several settings is chosen by."""
         return sum(self.mean(name) for name in _BUDGETED)
 
-    def outside(self, band: str) -> float:
-        """Return how far the mean size lies outside the band."""
-        low, high = BANDS[band]
-        mean = self.facts["mean"]
-        return max(low - mean, mean - high, 0.0)
 
-
-def our_cuts(mill: Chunkmill, folder: Path, data: Questions, args: Any) -> Iterator[Cut]:  # noqa: ANN401 - argparse
+def our_cuts(
+    mill: Chunkmill, folder: Path, data: Questions, args: argparse.Namespace
+) -> Iterator[Cut]:
     """Yield the chunks of every strategy."""
     documents = {name: mill.parse(folder / "corpora" / f"{name}.txt") for name in data.texts}
     places = {name: _places(data.texts[name], documents[name]) for name in documents}
@@ -108,6 +115,7 @@ def our_cuts(mill: Chunkmill, folder: Path, data: Questions, args: Any) -> Itera
             ours=True,
             pieces=pieces,
             inputs=inputs,
+            facts=facts(data, pieces),
             vectors=np.concatenate(vectors) if args.vectors == "late" else None,
         )
 
@@ -123,12 +131,14 @@ def _places(text: str, document: ParsedText) -> dict[int, int]:
     return dict(zip(parsed, visible, strict=True))
 
 
-def peer_cuts(python: Path, folder: Path, band: str, data: Questions) -> Iterator[Cut]:
-    """Yield the chunks of other chunkers, in a process of their interpreter."""
+def peer_cuts(args: argparse.Namespace, data: Questions) -> Iterator[Cut]:
+    """Yield the chunks of other chunkers, in a process of their interpreter if need be."""
     script = Path(__file__).with_name("peer_chunkers.py")
     with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "peers.jsonl"
-        subprocess.run([python, script, folder, band, out], check=True)
+        out = args.peers_chunks or Path(scratch) / "peers.jsonl"
+        if args.peers_python:
+            folder = args.eval_dir / args.set
+            subprocess.run([args.peers_python, script, folder, args.band, out], check=True)
         with out.open(encoding="utf-8") as file:
             for line in file:
                 yield _peer_cut(json.loads(line), data)
@@ -143,58 +153,60 @@ def _peer_cut(found: dict[str, Any], data: Questions) -> Cut:
         ours=False,
         pieces=pieces,
         inputs=[data.texts[name][a:b] for name, a, b in pieces],
+        facts=facts(data, pieces),
         vectors=np.concatenate([np.asarray(vectors[name]) for name in found["spans"]])
         if vectors
         else None,
     )
 
 
+def measured(cuts: Sequence[Cut], data: Questions, encode: Encoder, band: str) -> list[Result]:
+    """Return the best result of each row, of the cuts within the band or nearest to it."""
+    chosen = []
+    for row in dict.fromkeys(cut.row for cut in cuts):
+        own = [cut for cut in cuts if cut.row == row]
+        least = min(cut.outside(band) for cut in own)
+        results = [
+            result
+            for cut in own
+            if cut.outside(band) == least
+            for result in results_of(cut, data, encode, band)
+        ]
+        chosen.append(max(results, key=lambda result: result.worth))
+    return chosen
+
+
 def results_of(cut: Cut, data: Questions, encode: Encoder, band: str) -> Iterator[Result]:
     """Yield a cut's results: one for each window, or one with its own vectors."""
-    sizes = facts(data, cut.pieces)
-    windows = (None,) if cut.vectors is not None else WINDOWS[band]
     questions = encode(data.questions, WINDOWS[band][0])
-    for window in windows:
-        vectors = cut.vectors if window is None else encode(cut.inputs, window)
-        if vectors is not None:
-            scores = measure(data, cut.pieces, vectors, questions)
-            yield Result(cut=cut, window=window, facts=sizes, scores=scores)
-
-
-def best_of(results: Sequence[Result], band: str) -> list[Result]:
-    """Return each chunker's best result within the band, else its nearest to it."""
-    names = dict.fromkeys((r.cut.name, r.cut.setting if r.cut.ours else "") for r in results)
-    chosen = []
-    for name, setting in names:
-        own = [
-            result
-            for result in results
-            if result.cut.name == name and (not setting or result.cut.setting == setting)
-        ]
-        nearest = min(own, key=lambda r: (r.outside(band), -r.worth))
-        chosen.append(nearest)
-    return chosen
+    if cut.vectors is not None:
+        scores = measure(data, cut.pieces, cut.vectors, questions)
+        yield Result(cut=cut, window=None, scores=scores)
+        return
+    for window in WINDOWS[band]:
+        scores = measure(data, cut.pieces, encode(cut.inputs, window), questions)
+        yield Result(cut=cut, window=window, scores=scores)
 
 
 def table(results: Sequence[Result], band: str) -> str:
     """Return the results as a Markdown table, the best first, ours before others."""
-    rivals = [r for r in results if not r.cut.ours and not r.outside(band)]
+    rivals = [r for r in results if not r.cut.ours and not r.cut.outside(band)]
     rival = max(rivals, key=lambda r: r.worth, default=None)
     head = ["chunker", "setting", "window", "chunks", *_COLUMNS, *MEASURES]
     if rival is not None:
         head += [f"{name} - best peer's" for name in _BUDGETED]
     lines = [f"| {' | '.join(head)} |", "|---" * 3 + "|---:" * (len(head) - 3) + "|"]
-    ordered = sorted(results, key=lambda r: (not r.cut.ours, r.outside(band) > 0, -r.worth))
+    ordered = sorted(results, key=lambda r: (not r.cut.ours, r.cut.outside(band) > 0, -r.worth))
     lines += [f"| {' | '.join(_cells(result, band, rival))} |" for result in ordered]
     return "\n".join(lines)
 
 
 def _cells(result: Result, band: str, rival: Result | None) -> list[str]:
-    setting = result.cut.setting + (" (outside the band)" if result.outside(band) else "")
+    setting = result.cut.setting + (" (outside the band)" if result.cut.outside(band) else "")
     window = "own" if result.window is None else str(result.window)
-    cells = [result.cut.name, setting, window, f"{result.facts['chunks']:.0f}"]
-    cells += [f"{result.facts[name]:.0f}" for name in _COLUMNS[:3]]
-    cells += [f"{result.facts[name]:.3f}" for name in _COLUMNS[3:]]
+    cells = [result.cut.name, setting, window, f"{result.cut.facts['chunks']:.0f}"]
+    cells += [f"{result.cut.facts[name]:.0f}" for name in _COLUMNS[:3]]
+    cells += [f"{result.cut.facts[name]:.3f}" for name in _COLUMNS[3:]]
     cells += [f"{result.mean(name):.3f}" for name in MEASURES]
     for name in _BUDGETED if rival is not None else ():
         if result is rival or rival is None:
@@ -228,6 +240,11 @@ def main() -> None:
     parser.add_argument("--band", choices=sorted(BANDS), default="small")
     parser.add_argument("--vectors", choices=("plain", "late"), default="plain")
     parser.add_argument("--peers-python", type=Path)
+    parser.add_argument(
+        "--peers-chunks",
+        type=Path,
+        help="a file for the other chunkers' chunks: written by --peers-python, else read",
+    )
     parser.add_argument("--cache", type=Path, help="a file that keeps vectors between runs")
     args = parser.parse_args()
     folder = args.eval_dir / args.set
@@ -237,14 +254,11 @@ def main() -> None:
     tokenizer.no_padding()
     data = Questions.read(folder, tokenizer)
     encode = Encoder(model, args.cache)
-    results: list[Result] = []
     with Chunkmill() as mill:
-        for cut in our_cuts(mill, folder, data, args):
-            results += results_of(cut, data, encode, args.band)
-    if args.peers_python:
-        for cut in peer_cuts(args.peers_python, folder, args.band, data):
-            results += results_of(cut, data, encode, args.band)
-    chosen = best_of(results, args.band)
+        cuts = list(our_cuts(mill, folder, data, args))
+    if args.peers_python or args.peers_chunks:
+        cuts += peer_cuts(args, data)
+    chosen = measured(cuts, data, encode, args.band)
     print(table(chosen, args.band))
     if len(data.texts) <= _FEW:
         ours = [result for result in chosen if result.cut.ours]

@@ -1,6 +1,7 @@
 """Other chunkers, each by its own documented interface, as spans of the texts.
 
-Run by an interpreter of their own: ``PYTHON peer_chunkers.py SET small|large OUT``.
+Run by an interpreter of their own: ``PYTHON peer_chunkers.py SET small|large OUT
+[PACKAGE...]``; without packages, all that are known are run.
 Writes one JSON line per chunker and setting to OUT: name, version, setting, for each
 text the chunks as ``[start, end]``, and, where the chunker embeds them itself, their
 vectors. A chunker that is not installed, or that
@@ -299,8 +300,8 @@ def main() -> None:
             texts[path.stem] = file.read()
     model = Model(path=model_path())
     with out.open("w", encoding="utf-8") as file:
-        for package, peer in PEERS.items():
-            for line in _lines(package, peer(model, band), texts):
+        for package in sys.argv[4:] or PEERS:
+            for line in _lines(package, PEERS[package](model, band), texts):
                 file.write(json.dumps(line) + "\n")
                 file.flush()
 

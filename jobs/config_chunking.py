@@ -173,9 +173,9 @@ def _fit_sizes(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, An
     """Scale sizes that were not given to a cap, target or minimum that was."""
     cap = values["max_tokens"]
     if "target_tokens" not in given:
-        values["target_tokens"] = max(min(values["target_tokens"], cap * 3 // 5), 0)
+        values["target_tokens"] = max(min(values["target_tokens"], cap * 2 // 3), 0)
     if "min_tokens" not in given:
-        values["min_tokens"] = max(min(values["min_tokens"], values["target_tokens"] // 3), 0)
+        values["min_tokens"] = max(min(values["min_tokens"], values["target_tokens"] * 2 // 5), 0)
     elif "target_tokens" not in given:
         values["target_tokens"] = min(max(values["target_tokens"], values["min_tokens"]), cap)
     return values

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from chunking.errors import ConfigError
+from chunking.settings import PRESETS, ChunkingSettings
 from jobs.config import Config, parse_budget
 from jobs.config_load import load_config
 from jobs.formats import FORMATS
@@ -129,10 +130,10 @@ def test_an_unreadable_file_is_refused(tmp_path: Path, make: str) -> None:
 
 @given(st.integers(16, 5000))
 def test_other_sizes_follow_a_cap_given_alone(cap: int) -> None:
-    """Any cap alone gives valid settings, its target at most three fifths of it."""
+    """Any cap alone gives valid settings, its target at most two thirds of it."""
     settings = load_config(None, [f"chunking.max_tokens={cap}"]).chunking.settings()
     assert settings.max_tokens == cap
-    assert settings.min_tokens <= settings.target_tokens <= max(cap * 3 // 5, 1)
+    assert settings.min_tokens <= settings.target_tokens <= max(cap * 2 // 3, 1)
 
 
 @given(st.integers(0, 200))
@@ -210,6 +211,13 @@ def test_the_tree_is_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         config.chunking.max_tokens = 5
     assert all(issubclass(section, BaseModel) for section in SECTIONS.values())
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_what_it_says(preset: str) -> None:
+    """Where no size is given, nothing of a preset is scaled."""
+    config = Config.model_validate({"chunking": {"preset": preset}})
+    assert config.chunking.settings() == ChunkingSettings(**PRESETS[preset])  # type: ignore[arg-type]
 
 
 OVERRIDES = [

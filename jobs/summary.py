@@ -143,7 +143,7 @@ def _stages(totals: Mapping[str, Totals]) -> str:
 def _dataset(report: Mapping[str, Any]) -> str:
     dataset = report["dataset"]
     counts = ", ".join(f"{n:,} {status}" for status, n in sorted(dataset["documents"].items()))
-    twice = dataset["overlap_chars"]
+    twice = dataset.get("overlap_chars", 0)
     overlap = f", {twice / dataset['chars']:.1%} of the text twice (overlap)" if twice else ""
     return f"  dataset    {counts or 'no documents'}; {dataset['chunks']:,} chunks{overlap}"
 

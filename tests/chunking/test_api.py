@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +18,8 @@ from chunking import ChunkingSettings, TextChunk, chunk_text, read_text
 from chunking.errors import AlignmentError, ConfigError
 from tests.chunking.making import STRATEGIES
 from tests.chunking.strategies import sentences, settings, vectors_of
+from tests.readme import CHECKOUT, run_lines
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 QUIET = profile(deadline=None, max_examples=60, derandomize=True)
 GAPS = st.sampled_from([" ", " ", "\n", "\n\n", "\n\n", "\r\n\r\n", "\n \t\n\n", "\x00", "\ud800"])
 TOPICS = "The harbour is deep. Ships come in at night. Bread is baked early. Flour is white. "
@@ -186,17 +185,5 @@ def test_importing_the_package_is_light() -> None:
 
 def test_the_lines_of_the_readme_run() -> None:
     """Twelve lines and no more; they run in a fresh Python, and spans are places in the text."""
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("\n## As a library\n")[2].partition("\n## ")[0]
-    (lines,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    assert len([line for line in lines.splitlines() if line.strip()]) <= 12
-    told = "\nassert all(text[c.start : c.end] == c.text for c in chunks)\nprint(len(chunks))"
-    done = subprocess.run(
-        [sys.executable, "-c", lines + told],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.splitlines()[-1]) > 1
+    told = "assert all(text[c.start : c.end] == c.text for c in chunks)\nprint(len(chunks))"
+    assert int(run_lines("As a library", most=12, told=told).splitlines()[-1]) > 1

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 from jobs.notebook import ChunkView
-from tests.job_runs import CHECKOUT
-
-README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+from tests.readme import README, run_lines
 
 
 def test_the_lines_of_the_readme_run() -> None:
     """Six lines and no more; they run in a fresh Python and give a table and vectors."""
-    section = README.partition("\n## In a notebook\n")[2].partition("\n## ")[0]
-    (lines,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    assert len([line for line in lines.splitlines() if line.strip()]) <= 6
-    told = "\nassert chunks._repr_html_().count('<tr>') == len(chunks) + 1\nprint(vectors.shape)"
-    done = subprocess.run(
-        [sys.executable, "-c", lines + told],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    n_chunks, dimension = map(int, re.findall(r"\d+", done.stdout))
+    told = "assert chunks._repr_html_().count('<tr>') == len(chunks) + 1\nprint(vectors.shape)"
+    output = run_lines("In a notebook", most=6, told=told)
+    n_chunks, dimension = map(int, re.findall(r"\d+", output))
     assert n_chunks > 1
     assert dimension == 384
 

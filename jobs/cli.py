@@ -173,7 +173,7 @@ def inspect(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     add_help_option=False,
 )
-def verify(context: typer.Context) -> None:
+def verify(context: typer.Context, *, _verbose: Traceback = 0) -> None:
     """Check every law on a written dataset, independently: DST [SRC] [options]."""
     from jobs.verifier import main as verify_main  # noqa: PLC0415 - heavy imports
 

@@ -56,3 +56,9 @@ def test_a_traceback_is_shown_where_asked_for(
     *above, line = capsys.readouterr().err.splitlines()
     assert above[0].startswith("Traceback")
     assert line.startswith("chunkmill: --set 'a'")
+
+
+def test_verify_takes_the_option_that_the_line_about_defects_names() -> None:
+    """The verifier's own options are its own; the traceback is the program's."""
+    done = CliRunner().invoke(cli.app, ["verify", "-v", "no/such/folder"])
+    assert done.exit_code == 2

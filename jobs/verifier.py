@@ -1561,7 +1561,10 @@ def _check_row_cut(
             re.split(r"(?<!\\)\|", line[edge - start :]),
         )
         inside = left[-1].strip() and right[0].strip()
-        fine = not inside or not context.fits(left[-1] + right[0])
+        # The bars have to stand in some chunk, too: the one before a cell, and a row's last.
+        last = not "".join(right[1:]).strip()
+        cell = f"|{left[-1]}{right[0]}" + ("|" if last else "")
+        fine = not inside or not context.fits(cell)
         told = f"cuts the cell {(left[-1] + right[0]).strip()[:60]!r}, which fits the cap"
         document.at.require("chunks.row_cut", fine, told, edge)
 

@@ -8,10 +8,21 @@ from typing import Literal
 
 from chunking.errors import ConfigError
 
-__all__ = ["DEFAULT_THRESHOLDS", "PRESETS", "ChunkingSettings", "Strategy", "ThresholdType"]
+__all__ = [
+    "DEFAULT_THRESHOLDS",
+    "PRESETS",
+    "ChunkingSettings",
+    "OverlapUnit",
+    "Separators",
+    "Strategy",
+    "ThresholdType",
+    "Vectors",
+]
 
 Strategy = Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"]
 ThresholdType = Literal["percentile", "absolute", "stddev", "interquartile", "gradient"]
+Vectors = Literal["late", "chunk", "blend", "none"]
+OverlapUnit = Literal["tokens", "sentences"]
 Separators = Literal["auto", "prose", "markdown", "html", "code"]
 
 DEFAULT_THRESHOLDS: dict[ThresholdType, float] = {
@@ -40,14 +51,14 @@ class ChunkingSettings:
     """
 
     boundaries: Strategy = "optimal"
-    vectors: Literal["late", "chunk", "blend", "none"] = "late"
+    vectors: Vectors = "late"
     max_tokens: int = 200
     min_tokens: int = 40
     target_tokens: int = 110
     target_chars: int | None = None
     separators: Separators = "auto"
     overlap: int = 0
-    overlap_unit: Literal["tokens", "sentences"] = "tokens"
+    overlap_unit: OverlapUnit = "tokens"
     threshold_type: ThresholdType = "percentile"
     threshold: float | None = None
     buffer: int = 0
@@ -98,6 +109,11 @@ class ChunkingSettings:
         if self.threshold_type in ("percentile", "gradient") and not 0 <= amount <= 100:  # noqa: PLR2004
             msg = f"chunking.threshold is {amount}; a percentile lies in [0, 100]"
             raise ConfigError(msg)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether vectors are pooled, in whole or in part, from the document's own pass."""
+        return self.vectors in ("late", "blend")
 
     @property
     def threshold_amount(self) -> float:

@@ -14,7 +14,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from chunking.errors import ConfigError
-from chunking.settings import PRESETS, ChunkingSettings
+from chunking.settings import (
+    PRESETS,
+    ChunkingSettings,
+    OverlapUnit,
+    Separators,
+    Strategy,
+    ThresholdType,
+    Vectors,
+)
 from jobs.formats import FORMATS
 from jobs.globs import matches_key
 
@@ -33,11 +41,9 @@ class Section(BaseModel):
 
 
 class _ChunkingKeys(Section):
-    boundaries: (
-        Literal["fixed", "recursive", "structural", "semantic", "optimal", "auto"] | None
-    ) = None
+    boundaries: Strategy | None = None
     """Strategy that places boundaries."""
-    vectors: Literal["late", "chunk", "blend", "none"] | None = None
+    vectors: Vectors | None = None
     """Vectors of the chunks."""
     max_tokens: int | None = None
     """Hard cap on prompt + prefix + text, special tokens included."""
@@ -47,15 +53,13 @@ class _ChunkingKeys(Section):
     """Size aimed at where the strategy leaves a choice."""
     target_chars: int | None = None
     """Size aimed at in characters, for `fixed` only; `target_tokens` counts if not given."""
-    separators: Literal["auto", "prose", "markdown", "html", "code"] | None = None
+    separators: Separators | None = None
     """Hierarchy that `recursive` cuts large blocks by; `auto` (the block's kind) if not given."""
     overlap: int | None = None
     """Repeated tokens or sentences (`fixed` and `recursive` only); 0 if not given."""
-    overlap_unit: Literal["tokens", "sentences"] | None = None
+    overlap_unit: OverlapUnit | None = None
     """Unit of `overlap`; `tokens` if not given."""
-    threshold_type: (
-        Literal["percentile", "absolute", "stddev", "interquartile", "gradient"] | None
-    ) = None
+    threshold_type: ThresholdType | None = None
     """How `threshold` is read; `percentile` if not given."""
     threshold: float | None = None
     """Distance above which a semantic boundary falls; if not given: percentile 95, absolute 0.5,

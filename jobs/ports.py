@@ -179,6 +179,10 @@ class Embedder(Protocol):
         """Whether token vectors can be pooled: the model takes their mean, its head is linear."""
         ...
 
+    def require_late(self) -> None:
+        """Raise a :class:`ModelError` that says why, if the model has no late vectors."""
+        ...
+
     def tokenize(self, text: str) -> Tokens:
         """Return the text's tokens with offsets, special tokens left out."""
         ...

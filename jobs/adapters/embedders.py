@@ -9,7 +9,7 @@ from jobs.adapters.model_files import locate
 from jobs.config import Config
 from jobs.ports import Embedder
 
-__all__ = ["make_embedder"]
+__all__ = ["make_embedder", "require_vectors"]
 
 
 def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
@@ -30,6 +30,15 @@ def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
     from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415
 
     embedder = SentenceTransformerEmbedder.load(config.model, threads=threads)
-    if any(settings.vectors in {"late", "blend"} for settings in config.chunking.all_settings()):
-        embedder.require_late()
+    require_vectors(embedder, config)
     return embedder
+
+
+def require_vectors(embedder: Embedder, config: Config) -> None:
+    """Refuse a model that cannot give the vectors that the configuration asks for.
+
+    Raises:
+        ModelError: late vectors are asked for, and the model has none.
+    """
+    if any(settings.pooled for settings in config.chunking.all_settings()):
+        embedder.require_late()

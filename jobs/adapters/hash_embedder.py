@@ -59,6 +59,9 @@ class HashEmbedder:
         """Whether token vectors can be pooled: always."""
         return True
 
+    def require_late(self) -> None:
+        """Do nothing: there are late vectors."""
+
     @property
     def dimension(self) -> int:
         """Values of one vector."""

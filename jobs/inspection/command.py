@@ -18,7 +18,7 @@ from jobs.inspection.page import render_page
 from jobs.inspection.terminal import show
 from jobs.notebook.mill import Chunkmill
 from jobs.notebook.values import Chunks
-from jobs.sources.single import open_file
+from jobs.sources.opening import open_file
 from jobs.visible import visible_line
 
 __all__ = ["inspect_file"]

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
 from chunking import ids, schemas
-from chunking.errors import DocumentError, ErrorKind, ModelError, SourceError
+from chunking.errors import DocumentError, ErrorKind, SourceError
 from jobs.config import Config
 from jobs.config_load import load_config
 from jobs.notebook.values import Chunks, ParsedText, chunks_of
@@ -75,7 +75,7 @@ class Chunkmill:
             SourceError: nothing is there, or it is a folder.
             DocumentError: the file cannot be read; one line says why.
         """
-        from jobs.sources.single import open_file  # noqa: PLC0415 - imports boto3
+        from jobs.sources.opening import open_file  # noqa: PLC0415 - imports boto3
 
         return self._fetched(open_file(str(path), self.config))
 
@@ -87,7 +87,7 @@ class Chunkmill:
         Raises:
             DocumentError: the text is empty or cannot be read.
         """
-        from jobs.sources.single import TextSource  # noqa: PLC0415 - imports boto3
+        from jobs.sources.texts import TextSource  # noqa: PLC0415 - imports boto3
 
         limit = self.config.limits.document_bytes
         return self._fetched(TextSource(name=name, text=text, max_bytes=limit))
@@ -154,18 +154,17 @@ class Chunkmill:
         return self._parser
 
     def _model(self, config: Config) -> Embedder:
+        from jobs.adapters.embedders import (  # noqa: PLC0415 - as the stages
+            make_embedder,
+            require_vectors,
+        )
+
         if self._embedder is None:
             with warnings.catch_warnings():
                 # In a kernel without widgets tqdm asks to update jupyter; no bar is shown here.
                 warnings.filterwarnings("ignore", module="tqdm")
-                from jobs.adapters.embedders import make_embedder  # noqa: PLC0415 - as the stages
-
                 self._embedder = make_embedder(config)
-        pooled = {settings.vectors for settings in config.chunking.all_settings()}
-        if pooled & {"late", "blend"} and not self._embedder.supports_late:
-            name = self._embedder.facts.name
-            msg = f"late vectors do not apply to {name!r}; set chunking.vectors=chunk"
-            raise ModelError(msg)
+        require_vectors(self._embedder, config)
         return self._embedder
 
 

@@ -26,7 +26,7 @@ from jobs.sources.objects import FolderSource, SingleSource
 from jobs.sources.reading import UriReader
 from jobs.sources.tables import TableSource
 
-__all__ = ["open_source"]
+__all__ = ["open_file", "open_source"]
 
 _HEAD_BYTES = 1024 * 1024
 """Bytes of a single file that are looked at to tell what it is."""
@@ -94,6 +94,29 @@ def _open_remote(src: str, place: Location, config: Config, dst_url: str | None)
         return _glob(src, place, config, dst_url)
     msg = f"nothing in {src}"
     raise SourceError(msg)
+
+
+def open_file(path: str, config: Config) -> SingleSource:
+    """Return the one document at a path or ``s3://`` URL; nothing is read yet.
+
+    Unlike :func:`open_source` takes the file as the document, even where it looks like a
+    table or a manifest of many.
+
+    Raises:
+        SourceError: nothing is there, it is no regular file, or it may not be read.
+        ConfigError: the scheme is not supported.
+    """
+    place, shown = parse_location(path), printable(path)
+    if place.is_local and Path(place.path).is_dir():
+        msg = f"{shown} is a folder; name one file"
+        raise SourceError(msg)
+    store, name = _parent(place, config.source), _name(place)
+    with _source_errors(shown):
+        found = store.head(name) if name else None
+    if found is None:
+        msg = f"{shown} does not exist, or is no regular file"
+        raise SourceError(msg)
+    return SingleSource(store=store, reader=UriReader.of(config), key=name)
 
 
 def _root(place: Location, source: SourceConfig) -> ReadableStore:

@@ -45,8 +45,6 @@ _LOG = logging.getLogger(__name__)
 _NO_VECTORS_NEEDED = frozenset({"fixed", "recursive", "structural"})
 """Strategies that place boundaries without sentence vectors."""
 
-_POOLED = frozenset({"late", "blend"})
-
 Step = Callable[[Sequence[DocumentResult]], None]
 
 
@@ -228,7 +226,7 @@ class EmbedStage:
             result.methods = ["none"] * len(result.chunks)
 
     def _embed_chunks(self, results: Sequence[DocumentResult]) -> None:
-        self._pool([result for result in results if result.settings.vectors in _POOLED])
+        self._pool([result for result in results if result.settings.pooled])
         self._embed_texts([result for result in results if result.settings.vectors != "late"])
         self._embed_tokenless(results)
 
@@ -293,7 +291,7 @@ class EmbedStage:
 
 
 def _needs_vectors(settings: ChunkingSettings) -> bool:
-    return settings.vectors in _POOLED or settings.boundaries not in _NO_VECTORS_NEEDED
+    return settings.pooled or settings.boundaries not in _NO_VECTORS_NEEDED
 
 
 def _as_document_error(error: Exception, stage: str, result: DocumentResult) -> DocumentError:

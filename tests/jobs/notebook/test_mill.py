@@ -278,6 +278,11 @@ def test_a_model_without_late_vectors_says_so() -> None:
             """Never."""
             return False
 
+        def require_late(self) -> None:
+            """Refuse, as a model of this kind does."""
+            msg = "late vectors do not apply"
+            raise ModelError(msg)
+
     mill = Chunkmill(MODEL, vectors="chunk")
     mill._embedder = Unlate(mill.config.model)
     document = parsed_text(prose())

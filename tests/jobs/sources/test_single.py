@@ -9,7 +9,8 @@ import pytest
 
 from chunking.errors import DocumentError, SourceError
 from jobs.config import Config, LimitsConfig
-from jobs.sources.single import TextSource, open_file
+from jobs.sources.opening import open_file
+from jobs.sources.texts import TextSource
 from tests.jobs.sources.conftest import Put, fetched, keys
 
 

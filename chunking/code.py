@@ -173,8 +173,10 @@ def code_file(text: str, blocks: Sequence[Block], block: Block) -> str | None:
     The caption stands next to the block; a line in front that is nothing but a path
     is one, too.
     """
-    first = text[block.start : block.end].split("\n", 1)[0] if block.kind == "code" else ""
-    if first.startswith(_FENCES):
+    if block.kind == "code" and is_fence(text, block.start):
+        # The first line alone: a long block is looked at once for each of its chunks.
+        line_end = text.find("\n", block.start, block.end)
+        first = text[block.start : block.end if line_end == -1 else line_end]
         _, name = read_info(first.lstrip("`~"))
         if name:
             return name

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chunking.atoms import Atoms
+from chunking.distances import row_lengths
 from chunking.layout import Layout
 from chunking.packing import Cohesion
 
@@ -108,6 +109,6 @@ def _norms(vectors_UD: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the lengths of vectors; in float64 no square of a float32 overflows or vanishes."""
     norms_U = np.empty(len(vectors_UD))
     for low in range(0, len(vectors_UD), _ROWS):
-        rows = vectors_UD[low : low + _ROWS].astype(np.float64)
-        norms_U[low : low + _ROWS] = np.sqrt(np.einsum("ud,ud->u", rows, rows))
+        rows_UD = vectors_UD[low : low + _ROWS].astype(np.float64)
+        norms_U[low : low + _ROWS] = row_lengths(rows_UD)
     return norms_U

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chunking.errors import AlignmentError
 from chunking.settings import ThresholdType
 
-__all__ = ["RESOLUTION", "distances", "exceeds", "threshold"]
+__all__ = ["RESOLUTION", "distances", "exceeds", "row_lengths", "threshold"]
 
 RESOLUTION = 1e-6
 """Distances that differ by less are equal."""
@@ -59,7 +59,7 @@ def _block(
     low, high = max(0, start - buffer), min(len(vectors), stop + buffer + 1)
     vectors_nD = np.asarray(vectors[low:high], dtype=np.float64)
     if buffer == 0:
-        lengths_n = _lengths(vectors_nD)
+        lengths_n = row_lengths(vectors_nD)
         return _cosine(vectors_nD[:-1], vectors_nD[1:], lengths_n[:-1] * lengths_n[1:])
     # Sums, not differences of running sums: cancellation would depend on the block.
     weights = np.maximum(np.asarray(n_tokens[low:high], dtype=np.float64), 1.0)[:, None]
@@ -73,10 +73,11 @@ def _block(
         left_nD[inside] += weighted_nD[at[inside] - offset]
         inside = at + 1 + offset < len(weighted_nD)
         right_nD[inside] += weighted_nD[at[inside] + 1 + offset]
-    return _cosine(left_nD, right_nD, _lengths(left_nD) * _lengths(right_nD))
+    return _cosine(left_nD, right_nD, row_lengths(left_nD) * row_lengths(right_nD))
 
 
-def _lengths(vectors_nD: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_lengths(vectors_nD: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the n Euclidean lengths of n x D vectors."""
     lengths_n: NDArray[np.float64] = np.sqrt(np.einsum("nd,nd->n", vectors_nD, vectors_nD))
     return lengths_n
 

@@ -11,7 +11,7 @@ import unicodedata
 
 from chunking.language_rules import LanguageRules, words
 
-__all__ = ["OPENING_MARKS", "full_stop_ends", "is_listed"]
+__all__ = ["OPENING_MARKS", "full_stop_ends", "is_listed", "is_unspaced_letter"]
 
 OPENING_MARKS = (
     "\"'\u2018\u2019\u201c\u201d\u201e\u201a\u00ab\u00bb\u2039\u203a([{\u00bf\u00a1"
@@ -240,7 +240,7 @@ def _is_initial(word: str) -> bool:
 
 
 def _initial_ends(word: str, previous: str, following: str, rules: LanguageRules) -> bool:
-    if _is_ideographic(word[0]):
+    if is_unspaced_letter(word[0]):
         return True
     if "\u0e00" <= word[0] <= "\u0eff":
         return False
@@ -257,7 +257,8 @@ def _initial_ends(word: str, previous: str, following: str, rules: LanguageRules
     return _opens(following, rules)
 
 
-def _is_ideographic(character: str) -> bool:
+def is_unspaced_letter(character: str) -> bool:
+    """Return whether a character is kana, a Han character or a syllable of Hangul."""
     return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
 
 

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from heapq import merge
 
 from chunking.clauses import clause_cuts
-from chunking.full_stops import OPENING_MARKS, full_stop_ends, is_listed
+from chunking.full_stops import (
+    OPENING_MARKS,
+    full_stop_ends,
+    is_listed,
+    is_unspaced_letter,
+)
 from chunking.language_rules import LanguageRules, rules_for
 from chunking.splitting import joins, span_of
 from chunking.unspaced import WordBreaks, word_starts
@@ -163,7 +168,7 @@ def _stop_ends(text: str, start: int, end: int, match: re.Match[str], rules: Lan
         return True
     following = piece if piece[0].isalnum() else piece.lstrip(_SKIPPED) or piece
     if after < end and not text[after].isspace():
-        return at > start and _is_cjk(text[at - 1]) and not match["close"]
+        return at > start and is_unspaced_letter(text[at - 1]) and not match["close"]
     first = following[0]
     if first in ".!?\u2026" and not following[1:2].isalnum():
         return False
@@ -234,10 +239,6 @@ def _line_ends(text: str, start: int, at: int, rules: LanguageRules, *, turns: b
     if _SURE_LINE.match(text, at):
         return True
     return turns and _LATER_TURN.match(text, at) is not None
-
-
-def _is_cjk(character: str) -> bool:
-    return "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
 
 
 def _bounded(

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from chunking.code import is_fence
 from chunking.model import Block, Chunk, Document
 from jobs.notebook.values import Chunks
 
 __all__ = ["Part", "Piece", "Table", "chunk_parts", "split_row"]
 
 _CELLS = re.compile(r"(?<!\\)\|")
-_FENCES = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +118,12 @@ def _pieces(
 def _fences(text: str, block: Block, start: int, end: int) -> tuple[int, int]:
     """Return where the code between the fences begins and ends, as far as they are here."""
     head, tail = start, end
-    if start == block.start and text.startswith(_FENCES, start):
+    if start == block.start and is_fence(text, start):
         line_end = text.find("\n", start, end)
         head = end if line_end < 0 else line_end + 1
     if end == block.end:
         last = text.rfind("\n", head, end)
-        if text.startswith(_FENCES, max(last + 1, head)) and max(last + 1, head) < end:
+        if is_fence(text, max(last + 1, head)) and max(last + 1, head) < end:
             tail = max(last, head)
     return head, tail
 

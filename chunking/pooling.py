@@ -18,46 +18,56 @@ from numpy.typing import NDArray
 from chunking.errors import AlignmentError
 from chunking.model import Chunk, Sentence, TokenWindow
 
-__all__ = ["TokenRange", "chunk_vectors", "cut_ranges", "normalized", "range_means", "unit_means"]
+__all__ = [
+    "TokenRange",
+    "chunk_vectors",
+    "cut_ranges",
+    "normalized",
+    "range_means",
+    "unit_ranges",
+    "window_ranges",
+]
 
 TokenRange = tuple[int, int]
 """Half-open range of a document's tokens."""
 
 
-def unit_means(
-    vectors_TD: NDArray[np.floating],
-    window: TokenWindow,
-    units: Sequence[Sentence],
-) -> NDArray[np.float32]:
-    """Return the un-normalised mean vector of each unit that a window owns (n x D).
-
-    ``vectors_TD`` are the window's token vectors, without special tokens and prompt.
-    """
+def unit_ranges(window: TokenWindow, units: Sequence[Sentence]) -> list[TokenRange]:
+    """Return the token range of each unit that a window owns, counted from its start."""
     owned = units[window.first_unit : window.last_unit]
-    return range_means(vectors_TD, window, [(u.token_start, u.token_end) for u in owned])
+    return window_ranges(window, [(unit.token_start, unit.token_end) for unit in owned])
 
 
-def range_means(
-    vectors_TD: NDArray[np.floating],
-    window: TokenWindow,
-    ranges: Sequence[TokenRange],
-) -> NDArray[np.float32]:
-    """Return the mean vector of each token range (R x D): summed in float64, then rounded.
+def window_ranges(window: TokenWindow, ranges: Sequence[TokenRange]) -> list[TokenRange]:
+    """Return ranges of a document's tokens, counted from a window's start.
 
     Raises:
-        AlignmentError: a range is empty or leaves the window, or the window's vectors
-            are not as many as its tokens.
+        AlignmentError: a range is empty or leaves the window.
     """
-    if len(vectors_TD) != window.end - window.start:
-        msg = f"{len(vectors_TD)} vectors for the {window.end - window.start} tokens of a window"
-        raise AlignmentError(msg)
-    means_RD = np.empty((len(ranges), vectors_TD.shape[1]), np.float32)
-    for row, (start, end) in enumerate(ranges):
+    for start, end in ranges:
         if not window.start <= start < end <= window.end:
             msg = f"tokens [{start}, {end}) do not lie in [{window.start}, {window.end})"
             raise AlignmentError(msg)
-        part = vectors_TD[start - window.start : end - window.start]
-        means_RD[row] = part.sum(axis=0, dtype=np.float64) / (end - start)
+    return [(start - window.start, end - window.start) for start, end in ranges]
+
+
+def range_means(
+    vectors_TD: NDArray[np.floating], ranges: Sequence[TokenRange]
+) -> NDArray[np.float32]:
+    """Return the un-normalised mean vector of each range of rows (R x D).
+
+    ``vectors_TD`` are a window's token vectors, without special tokens and prompt.
+    Summed in float64, then rounded.
+
+    Raises:
+        AlignmentError: a range is empty or leaves the rows.
+    """
+    means_RD = np.empty((len(ranges), vectors_TD.shape[1]), np.float32)
+    for row, (start, end) in enumerate(ranges):
+        if not 0 <= start < end <= len(vectors_TD):
+            msg = f"tokens [{start}, {end}) do not lie in the {len(vectors_TD)} of a window"
+            raise AlignmentError(msg)
+        means_RD[row] = vectors_TD[start:end].sum(axis=0, dtype=np.float64) / (end - start)
     return means_RD
 
 
@@ -65,7 +75,7 @@ def cut_ranges(chunks: Sequence[Chunk], units: Sequence[Sentence]) -> dict[Token
     """Return the token ranges that chunks cut out of units, each with its unit's index.
 
     Their means are not in the unit vectors; the windows that own these units must be
-    run again (:func:`range_means`).
+    run again (:func:`window_ranges`).
     """
     starts = _starts(units)
     return {

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chunking.model import Document, Tokens
+from chunking.pooling import TokenRange
 
 __all__ = ["Clock", "Embedder", "ModelFacts", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser"]
 
@@ -195,15 +196,16 @@ class Embedder(Protocol):
         """Return a window's token ids as the model sees them: prompt and special tokens added."""
         ...
 
-    def embed_windows(
-        self, windows: Sequence[NDArray[np.uint32]]
+    def window_means(
+        self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield, per window of token ids, its index and its token vectors (T x D).
+        """Yield, per window of token ids, its index and the means of its ranges (R x D).
 
-        In the order in which windows of like length share a batch, not in the order
-        given, so that the caller can reduce each at once and none needs to be kept.
-        Prompt and special tokens are added to the input and left out of the output. A
-        window's vectors depend on that window alone.
+        ``ranges``: for each window the token ranges whose vectors are averaged,
+        counted from the window's start. In the order in which windows go through the
+        model, not in the order given, so that the caller can take each at once. Prompt
+        and special tokens are added to the input and left out of the means. A window's
+        vectors depend on that window alone, not on what shares a pass with it.
 
         Raises:
             ModelError: the model has no late vectors; see ``supports_late``.

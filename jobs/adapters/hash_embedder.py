@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from chunking.errors import ModelError
 from chunking.model import Tokens
-from chunking.pooling import normalized
+from chunking.pooling import TokenRange, normalized, range_means
 from jobs.config import ModelConfig
 from jobs.ports import ModelFacts
 
@@ -90,6 +90,13 @@ class HashEmbedder:
     def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the ids with prompt and special tokens added."""
         return np.concatenate([_SPECIAL[:1], self._prompt, window, _SPECIAL[1:]])
+
+    def window_means(
+        self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield each window's index and the means of its ranges (R x D)."""
+        for index, vectors in self.embed_windows(windows):
+            yield index, range_means(vectors, ranges[index])
 
     def embed_windows(
         self, windows: Sequence[NDArray[np.uint32]]

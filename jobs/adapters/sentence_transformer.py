@@ -1,10 +1,9 @@
 """The embedding model, by sentence-transformers: token vectors of windows, vectors of texts.
 
-The padded length of an input depends on that input alone: inputs are batched with
-others of the same padded length only. On a CPU in float32 a vector is then the same,
-bit for bit, whatever else is in the batch.
+How inputs are put through the transformer is :mod:`jobs.adapters.passes`; here is what
+comes before (the model, its tokenizer and window) and after (its head, the means).
 
-Shapes: B inputs of a batch, L padded length, D dimensions, T tokens of a window.
+Shapes: D dimensions, T tokens of a window, R ranges of tokens.
 """
 
 from __future__ import annotations
@@ -26,17 +25,15 @@ from sentence_transformers.sentence_transformer.modules import Dropout, Pooling
 
 from chunking.errors import ModelError
 from chunking.model import Tokens
-from chunking.pooling import normalized
+from chunking.pooling import TokenRange, normalized
 from chunking.units import MAX_UNIT_TOKENS
 from jobs.adapters.model_files import files_revision, locate
+from jobs.adapters.passes import Finish, ModelPasses, Pass
 from jobs.adapters.tokenizer import FastTokenizer
 from jobs.config import ModelConfig
 from jobs.ports import ModelFacts
 
-__all__ = ["SentenceTransformerEmbedder", "batches"]
-
-_PADDING = 16
-"""Padded lengths are multiples of this: few, so that batches fill; close, to waste little."""
+__all__ = ["SentenceTransformerEmbedder"]
 
 _LONG = 1_000_000
 _LOAD_ERRORS = (
@@ -59,23 +56,6 @@ _DTYPES = {
 }
 
 
-def batches(
-    lengths: Sequence[int], *, longest: int, budget: int
-) -> Iterator[tuple[int, list[int]]]:
-    """Yield ``(padded length, indices)``: inputs of one padded length, longest first.
-
-    ``budget`` is the most tokens of a batch, padding included; one input is always taken.
-    """
-    groups: dict[int, list[int]] = {}
-    for index, length in enumerate(lengths):
-        padded = max(min(-(-length // _PADDING) * _PADDING, longest), length)
-        groups.setdefault(padded, []).append(index)
-    for padded in sorted(groups, reverse=True):
-        size = max(budget // padded, 1)
-        for first in range(0, len(groups[padded]), size):
-            yield padded, groups[padded][first : first + size]
-
-
 class SentenceTransformerEmbedder:
     """Implements :class:`jobs.ports.Embedder` with one sentence-transformers model."""
 
@@ -83,7 +63,6 @@ class SentenceTransformerEmbedder:
         self._model = model.eval()
         self._config = config
         self._path = path
-        self._device = model.device
         self._transformer = _transformer(model, config.name)
         tokenizer = self._transformer.tokenizer
         if tokenizer is None:
@@ -92,9 +71,16 @@ class SentenceTransformerEmbedder:
         self._prompt = _prompt(config.passage_prompt, model, ("document", "passage", "corpus"))
         self._tokenizer = FastTokenizer(tokenizer, self._prompt)
         self._longest = _window(model, self._transformer, config)
-        self._late_head, self._no_late = _late_head(list(model.children())[1:])
-        self._pad = int(tokenizer.pad_token_id or 0)
+        self._head = list(model.children())[1:]
+        self._late_head, self._no_late = _late_head(self._head)
         self._check_window()
+        self._passes = ModelPasses(
+            self._transformer,
+            pad=int(tokenizer.pad_token_id or 0),
+            longest=self._longest,
+            budget=config.batch_tokens,
+            prompt_length=len(self._tokenizer.head),
+        )
 
     @classmethod
     def load(
@@ -181,19 +167,43 @@ class SentenceTransformerEmbedder:
         """Return a window's token ids as the model sees them."""
         return np.concatenate([self._tokenizer.head, window, self._tokenizer.tail])
 
+    def window_means(
+        self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield each window's index and the means of its ranges (R x D), pass by pass.
+
+        Summed in float64 on a CPU, in float32 on a GPU, and never off the device.
+        """
+        self.require_late()
+        inputs = [self.window_input(window) for window in windows]
+        first = len(self._tokenizer.head)
+
+        def finish(features: dict[str, Any], one: Pass) -> torch.Tensor:
+            spans = [
+                (first + at + start, first + at + end)
+                for index, at in zip(one.indices, one.starts, strict=True)
+                for start, end in ranges[index]
+            ]
+            return _means(self._late_vectors(features), spans)
+
+        for one, means in self._passes.run(inputs, finish):
+            row = 0
+            for index in one.indices:
+                yield index, means[row : row + len(ranges[index])]
+                row += len(ranges[index])
+
     def embed_windows(
         self, windows: Sequence[NDArray[np.uint32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield each window's index and token vectors (T x D), batch by batch."""
+        """Yield each window's index and token vectors (T x D), pass by pass."""
         self.require_late()
-        added = len(self._tokenizer.head) + len(self._tokenizer.tail)
-        lengths = [len(window) + added for window in windows]
+        inputs = [self.window_input(window) for window in windows]
         first = len(self._tokenizer.head)
-        for padded, indices in self._batches(lengths):
-            inputs = [self.window_input(windows[index]) for index in indices]
-            vectors_BLD = self._token_vectors(inputs, padded)
-            for index, vectors_LD in zip(indices, vectors_BLD, strict=True):
-                yield index, vectors_LD[first : first + len(windows[index])]
+        finish: Finish = lambda features, _: self._late_vectors(features)  # noqa: E731
+        for one, vectors_TD in self._passes.run(inputs, finish):
+            for index, at in zip(one.indices, one.starts, strict=True):
+                start = first + at
+                yield index, vectors_TD[start : start + len(windows[index])]
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the model's own vector of each text (n x D).
@@ -209,8 +219,8 @@ class SentenceTransformerEmbedder:
                 weights.append(weight)
                 inputs.append(part)
         parts_PD = np.zeros((len(inputs), self.dimension), np.float64)
-        for padded, indices in self._batches([len(part) for part in inputs]):
-            parts_PD[indices] = self._sentence_vectors([inputs[i] for i in indices], padded)
+        for one, vectors in self._passes.run(inputs, self._sentence_vectors):
+            parts_PD[one.indices] = vectors
         totals = np.bincount(owners, weights=weights, minlength=len(texts))
         vectors_nD = np.zeros((len(texts), self.dimension), np.float64)
         for row, owner in enumerate(owners):
@@ -227,39 +237,25 @@ class SentenceTransformerEmbedder:
         for part in np.array_split(ids, -(-len(ids) // self.window_tokens)):
             yield len(part), self.window_input(part)
 
-    def _batches(self, lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-        return batches(lengths, longest=self._longest, budget=self._config.batch_tokens)
-
-    def _features(self, inputs: Sequence[NDArray[np.uint32]], padded: int) -> dict[str, Any]:
-        ids = np.full((len(inputs), padded), self._pad, np.int64)
-        mask = np.zeros((len(inputs), padded), np.int64)
-        for row, part in enumerate(inputs):
-            ids[row, : len(part)] = part
-            mask[row, : len(part)] = 1
-        return {
-            "input_ids": torch.from_numpy(ids).to(self._device),
-            "attention_mask": torch.from_numpy(mask).to(self._device),
-            "prompt_length": len(self._tokenizer.head),
-        }
-
-    @torch.inference_mode()
-    def _token_vectors(
-        self, inputs: Sequence[NDArray[np.uint32]], padded: int
-    ) -> NDArray[np.float32]:
-        features = self._transformer(self._features(inputs, padded))
+    def _late_vectors(self, features: dict[str, Any]) -> torch.Tensor:
+        """Return the token vectors of a pass after the model's head, in one row."""
         for module in self._late_head:
             if isinstance(module, Pooling):
                 features["sentence_embedding"] = features["token_embeddings"]
             else:
                 features = module(features)
-        return _to_numpy(features["sentence_embedding"][..., : self.dimension])
+        vectors: torch.Tensor = features["sentence_embedding"][..., : self.dimension]
+        return vectors.reshape(-1, vectors.shape[-1])
 
-    @torch.inference_mode()
-    def _sentence_vectors(
-        self, inputs: Sequence[NDArray[np.uint32]], padded: int
-    ) -> NDArray[np.float32]:
-        vectors = self._model(self._features(inputs, padded))["sentence_embedding"]
-        return _to_numpy(vectors[..., : self.dimension])
+    def _sentence_vectors(self, features: dict[str, Any], one: Pass) -> torch.Tensor:
+        """Return the model's own vector of each input of a pass."""
+        if self._passes.packed:
+            used = int(features["cu_seq_lens_q"][-1])
+            features["token_embeddings"] = features["token_embeddings"][:, :used]
+        for module in self._head:
+            features = module(features)
+        vectors: torch.Tensor = features["sentence_embedding"][: len(one.indices)]
+        return vectors[..., : self.dimension]
 
     def _check_window(self) -> None:
         if self.window_tokens < MAX_UNIT_TOKENS:
@@ -280,9 +276,16 @@ def _device(asked: str) -> str:
     return asked
 
 
-def _to_numpy(vectors: torch.Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = vectors.float().cpu().numpy()
-    return array
+def _means(vectors_TD: torch.Tensor, spans: Sequence[TokenRange]) -> torch.Tensor:
+    """Return the means of ranges of rows (R x D), in float32."""
+    lengths = np.array([end - start for start, end in spans], np.int64)
+    rows = np.concatenate([np.arange(start, end) for start, end in spans] or [np.empty(0, int)])
+    device = vectors_TD.device
+    exact = torch.float64 if device.type == "cpu" else torch.float32
+    owners = torch.from_numpy(np.repeat(np.arange(len(spans)), lengths)).to(device)
+    chosen = vectors_TD[torch.from_numpy(rows).to(device)].to(exact)
+    sums_RD = chosen.new_zeros(len(spans), vectors_TD.shape[1]).index_add_(0, owners, chosen)
+    return (sums_RD / torch.from_numpy(lengths).to(device)[:, None]).float()
 
 
 def _transformer(model: SentenceTransformer, name: str) -> Transformer:

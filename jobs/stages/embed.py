@@ -169,9 +169,9 @@ class EmbedStage:
             shape = (len(result.units), self._embedder.dimension)
             result.vectors_UD = np.empty(shape, np.float32)
         asked = [(result, window) for result in results for window in result.windows]
-        for result, window, vectors in self._token_vectors(asked):
+        ranges = [pooling.unit_ranges(window, result.units) for result, window in asked]
+        for result, window, means in self._window_means(asked, ranges):
             if result.vectors_UD is not None:
-                means = pooling.unit_means(vectors, window, result.units)
                 result.vectors_UD[window.first_unit : window.last_unit] = means
         self._store(results)
 
@@ -203,12 +203,14 @@ class EmbedStage:
                 sizes = np.array([unit.n_tokens for unit in result.units], np.int64)
                 result.distances = distances(result.vectors_UD, sizes, result.settings.buffer)
 
-    def _token_vectors(
-        self, asked: Sequence[tuple[DocumentResult, TokenWindow]]
+    def _window_means(
+        self,
+        asked: Sequence[tuple[DocumentResult, TokenWindow]],
+        ranges: Sequence[Sequence[pooling.TokenRange]],
     ) -> Iterator[tuple[DocumentResult, TokenWindow, NDArray[np.float32]]]:
         inputs = [_window_ids(result, window) for result, window in asked]
-        for index, vectors in self._embedder.embed_windows(inputs):
-            yield *asked[index], vectors
+        for index, means in self._embedder.window_means(inputs, ranges):
+            yield *asked[index], means
 
     def _chunk(self, results: Sequence[DocumentResult]) -> None:
         for result in results:
@@ -235,21 +237,21 @@ class EmbedStage:
         if not results:
             return
         parts: list[dict[pooling.TokenRange, NDArray[np.float32]]] = [{} for _ in results]
-        rows = {id(result): row for row, result in enumerate(results)}
-        ranges = [pooling.cut_ranges(result.chunks, result.units) for result in results]
-        asked = [
-            (result, window)
-            for result, cut in zip(results, ranges, strict=True)
-            for window in _owners(result.windows, cut.values())
+        asked: list[tuple[DocumentResult, TokenWindow]] = []
+        cuts: list[tuple[int, list[pooling.TokenRange]]] = []
+        for row, result in enumerate(results):
+            cut = pooling.cut_ranges(result.chunks, result.units)
+            for window in _owners(result.windows, cut.values()):
+                asked.append((result, window))
+                owned = [r for r, u in cut.items() if window.first_unit <= u < window.last_unit]
+                cuts.append((row, owned))
+        ranges = [
+            pooling.window_ranges(window, owned)
+            for (_, window), (_, owned) in zip(asked, cuts, strict=True)
         ]
-        for result, window, vectors in self._token_vectors(asked):
-            row = rows[id(result)]
-            owned = [
-                tokens
-                for tokens, unit in ranges[row].items()
-                if window.first_unit <= unit < window.last_unit
-            ]
-            means = pooling.range_means(vectors, window, owned)
+        inputs = [_window_ids(result, window) for result, window in asked]
+        for index, means in self._embedder.window_means(inputs, ranges):
+            row, owned = cuts[index]
             parts[row].update(zip(owned, means, strict=True))
         for result, part in zip(results, parts, strict=True):
             if result.vectors_UD is None:

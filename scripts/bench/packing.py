@@ -224,7 +224,7 @@ def share(options: argparse.Namespace) -> None:
     import numpy as np  # noqa: PLC0415
 
     from chunking.chunker import chunk_document  # noqa: PLC0415
-    from chunking.pooling import unit_means  # noqa: PLC0415
+    from chunking.pooling import unit_ranges  # noqa: PLC0415
     from chunking.settings import ChunkingSettings  # noqa: PLC0415
     from chunking.text import read_text  # noqa: PLC0415
     from chunking.units import split_units  # noqa: PLC0415
@@ -245,9 +245,9 @@ def share(options: argparse.Namespace) -> None:
     vectors = np.empty((len(units), embedder.dimension), np.float32)
     began = time.process_time()
     inputs = [tokens.ids[window.start : window.end] for window in windows]
-    for index, token_vectors in embedder.embed_windows(inputs):
+    ranges = [unit_ranges(window, units) for window in windows]
+    for index, means in embedder.window_means(inputs, ranges):
         window = windows[index]
-        means = unit_means(token_vectors, window, units)
         vectors[window.first_unit : window.last_unit] = means
     model = time.process_time() - began
     print(f"model pass: {len(text):,} characters, {len(tokens.ids):,} tokens, {model:.2f} s")

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from chunking.chunker import chunk_document
 from chunking.errors import AlignmentError
 from chunking.model import Boundary, Chunk, Document, Sentence, TokenWindow
-from chunking.pooling import chunk_vectors, cut_ranges, normalized, range_means, unit_means
+from chunking.pooling import (
+    chunk_vectors,
+    cut_ranges,
+    normalized,
+    range_means,
+    unit_ranges,
+    window_ranges,
+)
 from chunking.settings import ChunkingSettings
 from chunking.units import split_units
 from chunking.windows import plan_windows
@@ -62,14 +69,14 @@ def test_pooled_units_equal_the_mean_of_the_tokens(
     means = np.zeros((len(units), DIMENSION), np.float32)
     for window in windows:
         read = vectors[window.start : window.end]
-        means[window.first_unit : window.last_unit] = unit_means(read, window, units)
+        ranges = unit_ranges(window, units)
+        means[window.first_unit : window.last_unit] = range_means(read, ranges)
     settings = ChunkingSettings(
         boundaries=boundaries, max_tokens=cap, target_tokens=cap // 2, min_tokens=cap // 8
     )
     chunks = chunk_document(document, units, tokens, None, settings, ADDITIVE.count)
-    everything = TokenWindow(start=0, end=len(vectors), first_unit=0, last_unit=len(units))
     cuts = list(cut_ranges(chunks, units))
-    parts = dict(zip(cuts, range_means(vectors, everything, cuts), strict=True))
+    parts = dict(zip(cuts, range_means(vectors, cuts), strict=True))
     pooled = chunk_vectors(chunks, units, means, parts)
     for row, one in enumerate(chunks):
         own = list(range(one.token_start, one.token_end))
@@ -110,8 +117,7 @@ def test_a_chunk_without_tokens_has_a_zero_vector() -> None:
 def test_sums_are_taken_in_float64() -> None:
     """A small value beside large ones is not lost."""
     vectors = np.array([[1e8], [1.0], [-1e8]], np.float32)
-    window = TokenWindow(start=0, end=3, first_unit=0, last_unit=1)
-    assert range_means(vectors, window, [(0, 3)])[0, 0] == pytest.approx(1 / 3)
+    assert range_means(vectors, [(0, 3)])[0, 0] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("tokens", [(4, 6), (9, 11), (6, 6)])
@@ -119,14 +125,14 @@ def test_ranges_outside_the_window_are_refused(tokens: tuple[int, int]) -> None:
     """A span that the window does not hold is an error, never shortened."""
     window = TokenWindow(start=5, end=10, first_unit=0, last_unit=1)
     with pytest.raises(AlignmentError):
-        range_means(np.zeros((5, 2), np.float32), window, [tokens])
+        window_ranges(window, [tokens])
 
 
-def test_vectors_that_do_not_match_the_window_are_refused() -> None:
-    """One vector too few or too many is an error."""
-    window = TokenWindow(start=0, end=5, first_unit=0, last_unit=1)
-    with pytest.raises(AlignmentError, match="4 vectors for the 5 tokens"):
-        range_means(np.zeros((4, 2), np.float32), window, [(0, 1)])
+@pytest.mark.parametrize("tokens", [(-1, 2), (3, 5), (2, 2), (3, 1)])
+def test_ranges_outside_the_vectors_are_refused(tokens: tuple[int, int]) -> None:
+    """One vector too few for a range, or none in it, is an error."""
+    with pytest.raises(AlignmentError, match="do not lie in the 4 of a window"):
+        range_means(np.zeros((4, 2), np.float32), [tokens])
 
 
 def test_normalized_rows_have_unit_length_and_zeros_stay() -> None:

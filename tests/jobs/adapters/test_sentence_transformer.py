@@ -15,7 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 from chunking.errors import ModelError
 from jobs.adapters.embedders import make_embedder
 from jobs.adapters.model_files import locate
-from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder, batches
+from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder
 from jobs.config import ChunkingConfig, Config, ModelConfig
 from tests.models import MINILM, dense, normalize, tiny_bert
 
@@ -247,15 +247,3 @@ def test_half_precision_is_close_and_finite(tmp_path: Path) -> None:
     half = dict(load(path, dtype="bfloat16").embed_windows(windows([30])))[0]
     assert half.dtype == np.float32
     assert cosines(half, exact).min() > 0.99
-
-
-def test_batches_keep_padded_lengths_apart_and_the_budget() -> None:
-    """One padded length a batch, within the budget, every input once, the longest first."""
-    lengths = [3, 16, 17, 256, 250, 100, 3, 241, 300]
-    found = list(batches(lengths, longest=256, budget=512))
-    assert sorted(i for _, indices in found for i in indices) == list(range(len(lengths)))
-    assert [padded for padded, _ in found] == sorted((p for p, _ in found), reverse=True)
-    for padded, indices in found:
-        assert padded * len(indices) <= 512
-        for i in indices:
-            assert lengths[i] <= padded < lengths[i] + 16

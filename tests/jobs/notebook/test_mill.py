@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from chunking import ids, schemas
 from chunking.errors import ConfigError, DocumentError, ModelError, SourceError
+from chunking.pooling import TokenRange
 from jobs.adapters import embedders
 from jobs.adapters.hash_embedder import HashEmbedder
 from jobs.config import ChunkingConfig, Config, ModelConfig
@@ -48,12 +49,12 @@ class Counting:
         """Pass everything else on."""
         return getattr(self.real, name)
 
-    def embed_windows(
-        self, windows: Sequence[NDArray[np.uint32]]
+    def window_means(
+        self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Note the number of windows."""
         self.windows.append(len(windows))
-        return self.real.embed_windows(windows)
+        return self.real.window_means(windows, ranges)
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Note the number of texts."""

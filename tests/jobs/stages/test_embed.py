@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chunking import ids, schemas
 from chunking.errors import DocumentError, ModelError
 from chunking.model import Document, Tokens
+from chunking.pooling import TokenRange
 from chunking.units import split_units
 from chunking.windows import plan_windows
 from jobs.adapters.hash_embedder import HashEmbedder
@@ -175,11 +176,11 @@ class NoLate(HashEmbedder):
         """Token vectors mean nothing."""
         return False
 
-    def embed_windows(
-        self, windows: Sequence[NDArray[np.uint32]]
+    def window_means(
+        self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Refuse, as the port says."""
-        del windows
+        del windows, ranges
         msg = "no late vectors"
         raise ModelError(msg)
 

@@ -266,7 +266,8 @@ def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> str:
     return f"{(ours - theirs).mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return the processor, and what it has for small number types."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     names = {line.split(":")[1].strip() for line in lines if line.startswith("model name")}
     flags = next((line for line in lines if line.startswith("flags")), "").split()
@@ -289,7 +290,7 @@ def main() -> None:
         Worker(Path(sys.executable), args.threads) as ours,
         Worker(args.peers_python, args.threads) as peers,
     ):
-        print(f"{_machine()}; {args.threads} threads; load {os.getloadavg()[0]:.1f} at the start")
+        print(f"{machine()}; {args.threads} threads; load {os.getloadavg()[0]:.1f} at the start")
         print("ours:", ours.ask(versions=PACKAGES))
         print("peers:", peers.ask(versions=PACKAGES), "\n")
         whole, part = Path(scratch) / "texts.json", Path(scratch) / "part.json"

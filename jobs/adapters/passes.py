@@ -70,6 +70,8 @@ class ModelPasses:
 
     ``pad``: id that fills up; ``longest``: the window; ``budget``: most tokens of a
     padded pass; ``prompt_length``: tokens at the start of an input that are no text.
+    ``tokens`` and ``rows`` count what has been through: tokens of inputs, and these with
+    all that only fills.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ModelPasses:
         self._longest = longest
         self._budget = budget
         self._prompt_length = prompt_length
+        self.tokens = self.rows = 0
         on_cpu = self._device.type == "cpu"
         self._offset = find_offset(transformer, pad, longest) if on_cpu else None
 
@@ -106,23 +109,29 @@ class ModelPasses:
             MemoryError: one input alone does not fit the GPU.
         """
         waiting: tuple[Pass, Callable[[], NDArray[np.float32]]] | None = None
-        for done, result in self._results(inputs, finish):
+        results = self._in_packed if self.packed else self._in_padded
+        for done, result in results(inputs, finish):
             if waiting is not None:
                 yield waiting[0], waiting[1]()
             waiting = done, _fetch(result)
         if waiting is not None:
             yield waiting[0], waiting[1]()
 
-    def _results(
+    def _in_packed(
         self, inputs: Sequence[Ids], finish: Finish
     ) -> Iterator[tuple[Pass, torch.Tensor]]:
         lengths = [len(part) for part in inputs]
-        if self._offset is not None:
-            for indices in fill_passes(lengths):
-                features = packed_features([inputs[i] for i in indices], self._offset, self._pad)
-                starts = np.cumsum([0, *(lengths[i] for i in indices[:-1])]).tolist()
-                yield self._through(Pass(indices=indices, starts=starts), features, finish)
-            return
+        for indices in fill_passes(lengths):
+            chosen = [inputs[i] for i in indices]
+            features = packed_features(chosen, self._offset or 0, self._pad)
+            starts = np.cumsum([0, *(lengths[i] for i in indices[:-1])]).tolist()
+            one = Pass(indices=indices, starts=starts)
+            yield one, self._through(one, features, chosen, finish)
+
+    def _in_padded(
+        self, inputs: Sequence[Ids], finish: Finish
+    ) -> Iterator[tuple[Pass, torch.Tensor]]:
+        lengths = [len(part) for part in inputs]
         todo = deque(batches(lengths, longest=self._longest, budget=self._budget))
         while todo:
             padded, indices = todo.popleft()
@@ -130,9 +139,10 @@ class ModelPasses:
                 half = len(indices) // 2
                 todo.extendleft([(padded, indices[half:]), (padded, indices[:half])])
                 continue
+            chosen = [inputs[i] for i in indices]
+            one = Pass(indices=indices, starts=[row * padded for row in range(len(indices))])
             try:
-                one = Pass(indices=indices, starts=[row * padded for row in range(len(indices))])
-                yield self._through(one, self._padded([inputs[i] for i in indices], padded), finish)
+                result = self._through(one, self._padded(chosen, padded), chosen, finish)
             except torch.OutOfMemoryError as error:
                 if len(indices) == 1:
                     msg = f"an input of {padded} tokens does not fit the memory of {self._device}"
@@ -140,12 +150,20 @@ class ModelPasses:
                 self._budget = max(padded * len(indices) // 2, padded)
                 torch.cuda.empty_cache()
                 todo.appendleft((padded, indices))
+                continue
+            yield one, result
 
     @torch.inference_mode()
-    def _through(self, one: Pass, features: Features, finish: Finish) -> tuple[Pass, torch.Tensor]:
+    def _through(
+        self, one: Pass, features: Features, inputs: Sequence[Ids], finish: Finish
+    ) -> torch.Tensor:
         features = {name: _moved(value, self._device) for name, value in features.items()}
         features["prompt_length"] = self._prompt_length
-        return one, finish(self._transformer(features), one)
+        rows = features["input_ids"].numel()
+        result = finish(self._transformer(features), one)
+        self.tokens += sum(len(part) for part in inputs)
+        self.rows += rows
+        return result
 
     def _padded(self, inputs: Sequence[Ids], padded: int) -> Features:
         ids = np.full((len(inputs), padded), self._pad, np.int64)

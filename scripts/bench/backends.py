@@ -8,8 +8,9 @@ Speed is tokens per second over batches of full windows, the median of the round
 which backends take turns. Recall is that of ``retrieval.py`` on an evaluation set (see
 ``boundaries.py``), for the chunks that chunkmill makes by default: with vectors pooled
 from windows (``late``), and with each chunk embedded alone (``chunk``). Questions are
-embedded by torch in float32. ``mates``: how far a window's token vectors move when it
-shares its batch with others of the same length.
+embedded by torch in float32. ``start``: seconds from import to the first vectors, any
+conversion included; ``MiB``: what is resident more after it than before. ``mates``: how
+far a window's token vectors move when it shares its batch with others of the same length.
 """
 
 from __future__ import annotations

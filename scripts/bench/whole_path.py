@@ -96,7 +96,11 @@ class Worker:
             raise BrokenPipeError
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        line = self._process.stdout.readline()
+        if not line:
+            msg = f"{self._process.args} ended with {self._process.wait()}"
+            raise SystemExit(msg)
+        found: dict[str, Any] = json.loads(line)
         return found
 
     def __enter__(self) -> Self:
@@ -327,7 +331,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--peer-window", type=int, help="as the model was trained if not given")
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 16, 32, 64, 128])
-    parser.add_argument("--tune-characters", type=int, default=16_000, help="of each text")
+    parser.add_argument("--tune-characters", type=int, default=8_000, help="of each text")
     parser.add_argument(
         "--set-ours", action="append", default=[], metavar="KEY=VALUE", help="as --set of a run"
     )

@@ -146,6 +146,8 @@ PLAN = pa.schema(
         _required("metadata", _string_map),
         _required("location", _text),  # what the source needs to read it: key, URI or table file
         pa.field("table_row", pa.int64()),  # row in a table file; null elsewhere
+        pa.field("source_name", _text),  # null for the dataset's first source
+        pa.field("structure_ref", _text),  # what an earlier version of the document left
     ]
 )
 """One row per planned document; the immutable plan of a run."""
@@ -163,6 +165,7 @@ INDEX = pa.schema(
         _required("attempts", pa.int32()),
         pa.field("value", _text),  # partition value; null in a dataset without partitions
         _required("model", _text),  # H of the model that made the published vectors
+        pa.field("structure_ref", _text),  # key of the file with the published structure
     ]
 )
 """One row per document of a bucket version: what the next run must know, without texts."""

@@ -25,6 +25,9 @@ __all__ = [
     "probe",
     "report",
     "sentences",
+    "sentences_of",
+    "structure",
+    "tokenizer",
     "unit_data",
     "unit_marker",
     "unit_markers",
@@ -37,6 +40,7 @@ RUNS_PREFIX = "_chunkmill/runs/"
 BUCKETS_PREFIX = "_chunkmill/buckets/"
 VIEW = "_chunkmill/view.json"
 """What the last run knew of the plain files; only ever saves work."""
+_STRUCTURE = ".structure.parquet"
 ATTEMPT_DIGITS = 16
 """Hexadecimal digits of a random attempt name; it keeps attempts' files apart, nothing else."""
 
@@ -108,6 +112,21 @@ def unit_data(run_id: str, unit: int, attempt: str, table: str) -> str:
 def sentences(run_id: str, unit: int, attempt: str) -> str:
     """Return the key of a unit attempt's sentence store."""
     return f"_chunkmill/sentences/{run_id}/{unit:06d}-{attempt}.parquet"
+
+
+def structure(run_id: str, unit: int, attempt: str) -> str:
+    """Return the key of what else a later choice of chunks needs of a unit attempt."""
+    return f"_chunkmill/sentences/{run_id}/{unit:06d}-{attempt}{_STRUCTURE}"
+
+
+def sentences_of(structure_key: str) -> str:
+    """Return the key of the sentence store that belongs to a structure file."""
+    return structure_key.removesuffix(_STRUCTURE) + ".parquet"
+
+
+def tokenizer(digest: str) -> str:
+    """Return the key of a tokenizer, named by a hash of its description."""
+    return f"_chunkmill/tokenizers/{digest}.json"
 
 
 def lease_epoch(epoch: int) -> str:

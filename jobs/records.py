@@ -21,7 +21,8 @@ class SourceItem:
     """One document as the listing sees it; nothing has been downloaded.
 
     ``location`` is what the source needs to read it: an object key below the source's
-    root, a full URI (manifest), or a table file with ``table_row``.
+    root, a full URI (manifest), or a table file with ``table_row``. A document of a
+    dataset brings the name of its own source and the key of its structure.
     """
 
     source_key: str
@@ -31,6 +32,8 @@ class SourceItem:
     location: str
     table_row: int | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
+    source_name: str | None = None
+    structure_ref: str | None = None
 
 
 def version_tag(etag: str, metadata: Mapping[str, str]) -> str:
@@ -50,7 +53,8 @@ class PlanRow:
     """One planned document: a row of :data:`chunking.schemas.PLAN`.
 
     ``attempts`` counts earlier attempts at this version; ``etag`` and ``size_bytes``
-    are those of the listing.
+    are those of the listing. ``structure_ref``: key of the file with the structure of
+    an earlier version, or of the document itself where a dataset is read.
     """
 
     unit: int
@@ -65,6 +69,8 @@ class PlanRow:
     attempts: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
     table_row: int | None = None
+    source_name: str | None = None
+    structure_ref: str | None = None
 
     @staticmethod
     def to_table(rows: Sequence[PlanRow]) -> pa.Table:
@@ -89,6 +95,8 @@ _READ = _schema(
     pa.field("read.etag", pa.string()),
     pa.field("read.size_bytes", pa.int64(), nullable=False),
     pa.field("read.error_stage", pa.string()),
+    pa.field("read.stale", pa.bool_(), nullable=False),
+    pa.field("read.fingerprint", pa.string()),
 )
 _STRINGS = pa.list_(pa.field("item", pa.string(), nullable=False))
 _OUTCOME = _schema(
@@ -120,7 +128,9 @@ class ParsedDocument:
 
     ``doc_version``, ``etag`` and ``size_bytes`` are those of the bytes that were read
     (the listing's where nothing could be read, ``doc_version`` None then).
-    ``error_stage`` is ``fetch`` or ``parse`` where the outcome holds an error.
+    ``error_stage`` is ``fetch`` or ``parse`` where the outcome holds an error. ``stale``:
+    the text is that of an earlier version, the outcome that of the last attempt.
+    ``fingerprint``: of the pipeline that made it, where it is not the run's.
     """
 
     plan: PlanRow
@@ -129,6 +139,8 @@ class ParsedDocument:
     etag: str | None
     size_bytes: int
     error_stage: str | None = None
+    stale: bool = False
+    fingerprint: str | None = None
 
     @staticmethod
     def to_table(documents: Sequence[ParsedDocument]) -> pa.Table:
@@ -160,13 +172,18 @@ class UnitTables:
     """A unit's result: rows of its documents in the published schemas.
 
     ``documents`` has one row per planned document of the unit, whatever happened to
-    it. ``sentences`` is None where no model pass was made or it is not kept.
+    it. ``sentences`` is None where no model pass was made or it is not kept; so is
+    ``structure``, of which see :mod:`jobs.sentence_store`, where it is not kept.
+    ``model_tokens`` went through the model, ``reused_tokens`` were spared it.
     """
 
     documents: pa.Table
     chunks: pa.Table
     boundaries: pa.Table
     sentences: pa.Table | None
+    structure: pa.Table | None = None
+    model_tokens: int = 0
+    reused_tokens: int = 0
 
 
 def _columns(schema: pa.Schema, items: Sequence[object | None]) -> Iterable[pa.Array[Any]]:

@@ -11,19 +11,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chunking import schemas
+from chunking import ids, schemas
 from chunking.errors import DestinationError, ObjectNotFoundError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.run import RunSettings
 
-__all__ = ["Dataset", "check_settings", "read_dataset", "settle_dataset"]
+__all__ = [
+    "Dataset",
+    "check_settings",
+    "keep_tokenizer",
+    "read_dataset",
+    "settle_dataset",
+    "tokenizer_digest",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """The contents of ``dataset.json``; ``sources`` maps the names of further sources."""
+    """The contents of ``dataset.json``; ``sources`` maps the names of further sources.
+
+    ``settings`` is private: the configuration and what must be known of the model to make
+    chunks anew; empty in a dataset of an earlier release.
+    """
 
     source: str
     n_buckets: int
@@ -34,6 +45,7 @@ class Dataset:
     chunking: Mapping[str, object]
     sources: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = schemas.FORMAT_VERSION
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """Return the JSON object."""
@@ -69,6 +81,7 @@ def read_dataset(store: ObjectStore) -> Dataset | None:
         version = int(body["schema_version"])
         if version > schemas.FORMAT_VERSION:
             raise DestinationError(_newer(store.url, version))
+        body.setdefault("settings", {})
         return Dataset(**{name: body[name] for name in Dataset.__slots__})
     except (ValueError, KeyError, TypeError) as error:
         msg = f"{store.uri(layout.DATASET)} is not a chunkmill dataset description: {error}"
@@ -99,6 +112,17 @@ def settle_dataset(
         store.put(layout.DATASET, current.to_bytes())
         fail_points.hit("dataset.update")
     return current
+
+
+def keep_tokenizer(store: ObjectStore, description: bytes) -> None:
+    """Keep a tokenizer's description, under the hash by which settings name it."""
+    store.create(layout.tokenizer(tokenizer_digest(description)), description)
+    fail_points.hit("dataset.tokenizer")
+
+
+def tokenizer_digest(description: bytes) -> str:
+    """Return the hash that names a tokenizer's description."""
+    return ids.content_version(description)
 
 
 def check_settings(url: str, dataset: Dataset, settings: RunSettings) -> None:
@@ -141,7 +165,8 @@ def _new(settings: RunSettings, n_buckets: int) -> Dataset:
         fingerprint=settings.fingerprint,
         model=dict(settings.model),
         chunking=dict(settings.chunking),
-        sources={name: settings.source} if name else {},
+        sources={**settings.sources, **({name: settings.source} if name else {})},
+        settings=dict(settings.record),
     )
 
 
@@ -153,6 +178,7 @@ def _updated(dataset: Dataset, settings: RunSettings) -> Dataset:
         model=dict(settings.model),
         chunking=dict(settings.chunking),
         sources={**dataset.sources, **({name: settings.source} if name else {})},
+        settings=dict(settings.record),
     )
 
 

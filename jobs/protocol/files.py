@@ -29,6 +29,7 @@ __all__ = [
     "conform",
     "data_key",
     "new_attempt",
+    "of_today",
     "read_table",
     "to_parquet",
     "write_table",
@@ -112,6 +113,18 @@ def _filled(chunk: Any, kind: Any) -> pa.Array[Any]:  # noqa: ANN401 - of the li
     return filled
 
 
+def of_today(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a private table of an earlier release in the schema: columns it lacks are null."""
+    missing: dict[str, Any] = {
+        field.name: pa.nulls(table.num_rows, field.type)
+        for field in schema
+        if field.nullable and field.name not in table.column_names
+    }
+    for name, nulls in missing.items():
+        table = table.append_column(name, nulls)
+    return conform(table, schema)
+
+
 def to_parquet(table: pa.Table, facts: Mapping[str, str]) -> bytes:
     """Return the table as Parquet bytes that depend on rows and facts only."""
     sink = io.BytesIO()
@@ -120,6 +133,7 @@ def to_parquet(table: pa.Table, facts: Mapping[str, str]) -> bytes:
         table.replace_schema_metadata(schemas.with_facts(table.schema, facts).metadata),
         sink,
         compression="zstd",
+        write_page_checksum=True,
         use_dictionary=dictionaries,  # type: ignore[arg-type] # the stubs know of bool only
     )
     return sink.getvalue()

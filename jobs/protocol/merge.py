@@ -89,6 +89,7 @@ def merge(
         msg = f"documents in two units: {[k for k, n in Counter(touched).items() if n > 1][:3]}"
         raise AlignmentError(msg)
     kept = _kept(previous.documents, attempted)
+    marks = _Marks.of(units, kept, source_name)
     renewed = _ids(id_ for id_ in touched if id_ not in set(kept.to_pylist()))
     gone = _ids([*renewed.to_pylist(), *deletions])
     chunks_schema = previous.chunks.schema
@@ -106,9 +107,8 @@ def merge(
     index = _index(
         previous.index,
         documents,
-        _models(units, kept),
+        marks,
         set(touched),
-        source_name=source_name,
         partition_value=partition_value,
     )
     rows = BucketRows(
@@ -152,16 +152,19 @@ def _sorted(table: pa.Table, position: str) -> pa.Table:
 
 def _kept(previous: pa.Table, attempted: pa.Table) -> pa.Array[Any]:
     """Return the ids of documents that failed now and have published content."""
-    failed = attempted.filter(pc.equal(attempted["status"], pa.scalar("failed")))
+    # A stale row brings the chunks of an earlier version along.
+    failed = attempted.filter(
+        pc.and_(pc.equal(attempted["status"], pa.scalar("failed")), pc.invert(attempted["stale"]))
+    )
     published = previous.filter(pc.is_valid(previous["doc_version"]))
     return _ids(set(column(failed, "doc_id")) & set(column(published, "doc_id")))
 
 
 def _settled(documents: pa.Table) -> pa.Table:
     """Return rows whose document has no older chunks; without new ones they describe none."""
-    good = np.isin(column(documents, "status"), ("ok", "partial"))
+    stale = np.array(column(documents, "stale"), bool)
+    good = np.isin(column(documents, "status"), ("ok", "partial")) | stale
     columns: dict[str, Any] = {name: documents[name] for name in documents.column_names}
-    columns["stale"] = pa.array([False] * len(good), pa.bool_())
     columns["n_chunks"] = pc.if_else(pa.array(good), columns["n_chunks"], pa.scalar(0, pa.int32()))
     if not good.all():
         rows = pa.array([i if ok else None for i, ok in enumerate(good)], pa.int64())
@@ -181,23 +184,36 @@ def _stale(attempted: pa.Table, previous: pa.Table) -> pa.Table:
     return pa.table(columns)
 
 
-def _models(units: Sequence[UnitRows], kept: pa.Array[Any]) -> dict[str, str]:
-    keeps = set(kept.to_pylist())
-    return {
-        mark.doc_id: unit.marker.model
-        for unit in units
-        for mark in unit.marker.documents
-        if mark.doc_id not in keeps
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Marks:
+    """What the units' markers say of documents, by id.
+
+    ``models`` and ``structures``: of those whose published content is the unit's.
+    """
+
+    sources: Mapping[str, str | None]
+    models: Mapping[str, str]
+    structures: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, units: Sequence[UnitRows], kept: pa.Array[Any], source_name: str | None) -> _Marks:
+        """Gather the marks of a bucket's units."""
+        keeps = set(kept.to_pylist())
+        found = [(unit.marker, mark) for unit in units for mark in unit.marker.documents]
+        renewed = [(marker, mark.doc_id) for marker, mark in found if mark.doc_id not in keeps]
+        return cls(
+            sources={mark.doc_id: mark.source_name or source_name for _, mark in found},
+            models={doc_id: marker.model for marker, doc_id in renewed},
+            structures={doc_id: marker.structure_ref for marker, doc_id in renewed},
+        )
 
 
 def _index(
     previous: pa.Table,
     documents: pa.Table,
-    models: Mapping[str, str],
+    marks: _Marks,
     touched: set[str],
     *,
-    source_name: str | None,
     partition_value: Callable[[Mapping[str, Any]], str | None],
 ) -> pa.Table:
     """Return one index row per document; those of untouched documents stay as they are."""
@@ -207,13 +223,22 @@ def _index(
     for row in light.to_pylist():
         old = before.get(row["doc_id"])
         if row["doc_id"] in touched or old is None:
-            row["source_name"] = source_name
+            row["source_name"] = marks.sources.get(row["doc_id"])
             row["value"] = partition_value(row)
-            row["model"] = models.get(row["doc_id"], old["model"] if old else "")
+            row["model"] = marks.models.get(row["doc_id"], old["model"] if old else "")
+            row["structure_ref"] = _structure(row, old, marks)
         else:
             row = old  # noqa: PLW2901 - the row that is kept
         rows.append({name: row[name] for name in schemas.INDEX.names})
     return pa.Table.from_pylist(rows, schemas.INDEX)
+
+
+def _structure(row: Mapping[str, Any], old: Mapping[str, Any] | None, marks: _Marks) -> str | None:
+    """Return the key of the structure of what is published of a document, if anything is."""
+    if row["doc_id"] not in marks.structures:
+        return old["structure_ref"] if old else None
+    has_text = row["status"] in ("ok", "partial") or row["stale"]
+    return marks.structures[row["doc_id"]] if has_text else None
 
 
 def _changes(previous: BucketRows, rows: BucketRows, affected: pa.Array[Any]) -> pa.Table:

@@ -35,12 +35,16 @@ class KnownDocument:
     attempts: int
     parent_doc_id: str | None = None
     source_name: str | None = None
+    structure_ref: str | None = None
     adoptable: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDocument:
-    """One row of the plan; ``attempts`` counts earlier attempts at this version."""
+    """One row of the plan; ``attempts`` counts earlier attempts at this version.
+
+    ``structure_ref``: key of the file with the structure of the version before.
+    """
 
     doc_id: str
     source_key: str
@@ -52,6 +56,8 @@ class PlannedDocument:
     metadata: Mapping[str, str]
     location: str
     table_row: int | None
+    source_name: str | None = None
+    structure_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

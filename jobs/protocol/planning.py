@@ -36,6 +36,8 @@ class _Entry:
     doc_id: str
     attempts: int
     adoptable: tuple[str, int] | None
+    source_name: str | None
+    structure_ref: str | None
 
 
 def plan_run(
@@ -160,7 +162,8 @@ class _Chooser:
         self._retry_failed = retry_failed
 
     def __call__(self, doc_id: str, item: SourceItem) -> _Entry | None:
-        published = self._same(self._known.get(doc_id), item)
+        before = self._known.get(doc_id)
+        published = self._same(before, item)
         if published is not None and self._is_final(published):
             return None
         committed = self._same(self._harvest.get(doc_id), item)
@@ -171,6 +174,8 @@ class _Chooser:
             doc_id=doc_id,
             attempts=attempts,
             adoptable=committed.adoptable if committed and adopt else None,
+            source_name=item.source_name or self._settings.source_name,
+            structure_ref=item.structure_ref or (before.structure_ref if before else None),
         )
 
     def _same(self, row: KnownDocument | None, item: SourceItem) -> KnownDocument | None:
@@ -283,6 +288,8 @@ def _row(number: int, bucket: int, entry: _Entry) -> dict[str, object]:
         "metadata": sorted(item.metadata.items()),
         "location": item.location,
         "table_row": item.table_row,
+        "source_name": entry.source_name,
+        "structure_ref": entry.structure_ref,
     }
 
 
@@ -300,4 +307,6 @@ def _deletion_row(bucket: int, gone: KnownDocument) -> dict[str, object]:
         "metadata": [],
         "location": "",
         "table_row": None,
+        "source_name": gone.source_name,
+        "structure_ref": None,
     }

@@ -18,7 +18,15 @@ from chunking.errors import JobError, LeaseLostError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
-from jobs.protocol.files import DataFile, column, conform, new_attempt, read_table, write_table
+from jobs.protocol.files import (
+    DataFile,
+    column,
+    conform,
+    new_attempt,
+    of_today,
+    read_table,
+    write_table,
+)
 from jobs.protocol.lease import check_lease
 from jobs.protocol.merge import BucketRows, Merged, merge
 from jobs.protocol.partitions import partition_column, partition_function
@@ -78,7 +86,7 @@ def read_bucket(
         )
         for name, schema in tables.items()
     }
-    index = conform(read_table(store, version.index), schemas.INDEX)
+    index = of_today(read_table(store, version.index), schemas.INDEX)
     return BucketRows(**rows, index=index)
 
 

@@ -25,7 +25,9 @@ class RunSettings:
     ``vector_dtype``: of ``chunks.embedding``. ``partition_by``: None, ``format``,
     ``folder`` or ``metadata.KEY``. ``n_buckets``: of a new dataset; estimated if None.
     ``attempts``: attempts at a document that may be retried. ``max_deleted``: how many
-    of the source's documents one run may delete, a number or a percentage.
+    of the source's documents one run may delete, a number or a percentage. ``sources``:
+    named sources that a new dataset begins with. ``record``: what ``dataset.json`` keeps
+    beside, so that chunks can be made anew.
     """
 
     source: str
@@ -41,6 +43,8 @@ class RunSettings:
     attempts: int = 3
     lease_seconds: float = 60.0
     max_deleted: str = "50%"
+    sources: Mapping[str, str] = field(default_factory=dict)
+    record: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def dimension(self) -> int:

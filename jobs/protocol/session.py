@@ -32,7 +32,7 @@ from jobs import layout
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.board import Board
-from jobs.protocol.dataset import Dataset, settle_dataset
+from jobs.protocol.dataset import Dataset, keep_tokenizer, settle_dataset
 from jobs.protocol.files import to_parquet
 from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
 from jobs.protocol.partitions import partition_column
@@ -169,8 +169,11 @@ class RunSession:
         delete_missing: bool = True,
         retry_failed: bool = False,
         shuffle_seed: int | None = None,
+        tokenizer: bytes | None = None,
     ) -> Plan:
         """Write the plan, settle ``dataset.json``, adopt what earlier runs had committed.
+
+        ``tokenizer``: description of the model's tokenizer, to be kept in the dataset.
 
         Raises:
             SourceError: keys are not unique, or too much would be deleted.
@@ -192,6 +195,8 @@ class RunSession:
             shuffle_seed=shuffle_seed,
         )
         self._lease.check()
+        if tokenizer is not None:
+            keep_tokenizer(self._store, tokenizer)
         dataset = settle_dataset(self._store, self._dataset, self._settings, n_buckets)
         if dataset.n_buckets != n_buckets:
             msg = f"{self._store.url} was created by another run meanwhile; run again"

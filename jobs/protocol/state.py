@@ -8,7 +8,7 @@ from sys import intern
 
 from chunking import schemas
 from jobs.ports import ObjectStore
-from jobs.protocol.files import DataFile, new_attempt, read_table
+from jobs.protocol.files import DataFile, new_attempt, of_today, read_table
 from jobs.protocol.parallel import map_parallel
 from jobs.protocol.plan import KnownDocument, PlannedUnit
 from jobs.protocol.roll_forward import Leftover, read_unit_markers
@@ -67,7 +67,7 @@ def read_harvest(store: ObjectStore, leftovers: Iterable[Leftover], workers: int
 
 def _known(store: ObjectStore, file: DataFile) -> list[KnownDocument]:
     names = [name for name in schemas.INDEX.names if name not in ("value", "model")]
-    rows = read_table(store, file).select(names).to_pylist()
+    rows = of_today(read_table(store, file), schemas.INDEX).select(names).to_pylist()
     for row in rows:
         row["fingerprint"] = intern(row["fingerprint"])
         row["status"] = intern(row["status"])
@@ -84,5 +84,6 @@ def _marked(marker: UnitMarker) -> Iterator[KnownDocument]:
             status=mark.status,
             retryable=mark.retryable,
             attempts=mark.attempts,
+            source_name=mark.source_name,
             adoptable=(marker.run_id, marker.unit),
         )

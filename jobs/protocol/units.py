@@ -31,7 +31,10 @@ __all__ = ["DocumentMark", "UnitMarker", "UnitRows", "commit_unit", "read_marker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentMark:
-    """What a later run must know of one document's attempt before it reads any row."""
+    """What a later run must know of one document's attempt before it reads any row.
+
+    ``source_name``: name of the source that it is from, None for the dataset's first.
+    """
 
     doc_id: str
     etag: str | None
@@ -39,6 +42,7 @@ class DocumentMark:
     error_kind: str | None
     retryable: bool
     attempts: int
+    source_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,11 @@ class UnitMarker:
     def n_chunks(self) -> int:
         """Chunks of the unit."""
         return self.file("chunks").rows
+
+    @property
+    def structure_ref(self) -> str | None:
+        """Key of the file with the structure of the unit's documents, if it is kept."""
+        return next((file.key for file in self.files if file.table == "structure"), None)
 
     def file(self, table: str) -> DataFile:
         """Return the unit's file of one table."""
@@ -116,7 +125,7 @@ def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTab
         attempt=attempt,
         fingerprint=run.settings.fingerprint,
         model=run.settings.model_id,
-        documents=_marks(tables.documents),
+        documents=_marks(tables.documents, unit),
         files=files,
     )
     won = store.create(marker.key, marker.to_bytes())
@@ -153,6 +162,10 @@ def _write(
         documents = _refer(documents, tables.sentences, key)
         yield write_table(store, key, tables.sentences, name="sentences", facts=facts)
         fail_points.hit("unit.sentences")
+    if tables.structure is not None:
+        key = layout.structure(run.run_id, unit.unit, attempt)
+        yield write_table(store, key, tables.structure, name="structure", facts=facts)
+        fail_points.hit("unit.structure")
     for name, table, schema in (
         ("documents", documents, schemas.DOCUMENTS),
         ("chunks", tables.chunks, run.chunks_schema),
@@ -186,9 +199,13 @@ def _refer(documents: pa.Table, sentences: pa.Table, key: str) -> pa.Table:
     return _replaced(documents, "sentences_ref", refs)
 
 
-def _marks(documents: pa.Table) -> tuple[DocumentMark, ...]:
+def _marks(documents: pa.Table, unit: PlannedUnit) -> tuple[DocumentMark, ...]:
     names = ["doc_id", "etag", "status", "error_kind", "retryable", "attempts"]
-    return tuple(DocumentMark(**row) for row in documents.select(names).to_pylist())
+    sources = {document.doc_id: document.source_name for document in unit.documents}
+    return tuple(
+        DocumentMark(**row, source_name=sources[row["doc_id"]])
+        for row in documents.select(names).to_pylist()
+    )
 
 
 def _check(unit: PlannedUnit, tables: UnitTables) -> None:
@@ -198,9 +215,11 @@ def _check(unit: PlannedUnit, tables: UnitTables) -> None:
         msg = f"unit {unit.unit} gave rows of {len(given)} documents, planned were {len(planned)}"
         raise AlignmentError(msg)
     counts = dict(zip(*_count(tables.chunks), strict=True))
-    for row in tables.documents.select(["doc_id", "status", "n_chunks"]).to_pylist():
+    names = ["doc_id", "status", "stale", "n_chunks"]
+    for row in tables.documents.select(names).to_pylist():
         n_chunks = counts.pop(row["doc_id"], 0)
-        expected = row["n_chunks"] if row["status"] in ("ok", "partial") else 0
+        has_chunks = row["status"] in ("ok", "partial") or row["stale"]
+        expected = row["n_chunks"] if has_chunks else 0
         if n_chunks != expected:
             msg = f"document {row['doc_id']} has {n_chunks} chunks, its row says {expected}"
             raise AlignmentError(msg)

@@ -120,6 +120,7 @@ def process(unit: PlannedUnit, source: FakeSource, config: RunSettings) -> UnitT
         chunks=pa.Table.from_pylist(chunks, schema),
         boundaries=pa.Table.from_pylist(boundaries, schemas.BOUNDARIES),
         sentences=sentences,
+        structure=pa.table({"doc_id": pa.array([row["doc_id"] for row in documents])}),
     )
 
 
@@ -258,7 +259,7 @@ def run_job(
         heartbeat=False,
         workers=1,
     ) as session:
-        session.make_plan(source.items(), **plan)
+        session.make_plan(source.items(), tokenizer=b"{}", **plan)
         for done, number in enumerate(session.units_to_do()):
             if done == interrupt_after:
                 break

@@ -82,6 +82,7 @@ class Worker:
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         }
         script = Path(__file__).with_name("contenders.py")
+        self._python = python
         self._process = subprocess.Popen(
             [python, script],
             stdin=subprocess.PIPE,
@@ -98,7 +99,7 @@ class Worker:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            msg = f"{self._process.args} ended with {self._process.wait()}"
+            msg = f"{self._python} ended with {self._process.wait()}"
             raise SystemExit(msg)
         found: dict[str, Any] = json.loads(line)
         return found

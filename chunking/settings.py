@@ -47,7 +47,8 @@ class ChunkingSettings:
     distances, or of their gradient), a cosine distance, or a factor; None is the type's
     entry in :data:`DEFAULT_THRESHOLDS`. ``buffer`` is the number of neighbours on
     either side that are pooled into a sentence's vector before distances are taken.
-    ``prefix_headings`` puts the heading path in the prefix.
+    ``prefix_headings`` puts the heading path in the prefix. ``neighbour_weight``, in
+    [0, 1), is the share of the chunks before and after in a ``blend`` vector.
     """
 
     boundaries: Strategy = "optimal"
@@ -64,6 +65,7 @@ class ChunkingSettings:
     buffer: int = 0
     min_sentences: int = 1
     prefix_headings: bool = True
+    neighbour_weight: float = 0.0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 16:  # noqa: PLR2004 - below this not even a short sentence fits
@@ -94,6 +96,19 @@ class ChunkingSettings:
             )
             raise ConfigError(msg)
         self._check_counts()
+        self._check_neighbours()
+
+    def _check_neighbours(self) -> None:
+        weight = self.neighbour_weight
+        if not 0 <= weight < 1:  # NaN lies in no range
+            msg = f"chunking.neighbour_weight is {weight}; it must lie in [0, 1)"
+            raise ConfigError(msg)
+        if weight and self.vectors != "blend":
+            msg = (
+                f"chunking.neighbour_weight applies to blend vectors, not to {self.vectors}; "
+                "set it to 0"
+            )
+            raise ConfigError(msg)
 
     def _check_counts(self) -> None:
         least = {"target_chars": 1, "buffer": 0, "min_sentences": 1}
@@ -122,10 +137,15 @@ class ChunkingSettings:
         return default if self.threshold is None else self.threshold
 
 
+_SMALL: dict[str, object] = {"max_tokens": 200, "min_tokens": 40, "target_tokens": 110}
+_LARGE: dict[str, object] = {"max_tokens": 400, "min_tokens": 80, "target_tokens": 260}
+_LATE: dict[str, object] = {"vectors": "late", "neighbour_weight": 0.0}
+_BLEND: dict[str, object] = {"vectors": "blend", "neighbour_weight": 0.2}
+
 PRESETS: dict[str, dict[str, object]] = {
-    "small": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 110, "vectors": "late"},
-    "large": {"max_tokens": 400, "min_tokens": 80, "target_tokens": 260, "vectors": "late"},
-    "small+": {"max_tokens": 200, "min_tokens": 40, "target_tokens": 110, "vectors": "blend"},
-    "large+": {"max_tokens": 400, "min_tokens": 80, "target_tokens": 260, "vectors": "blend"},
+    "small": _SMALL | _LATE,
+    "large": _LARGE | _LATE,
+    "small+": _SMALL | _BLEND,
+    "large+": _LARGE | _BLEND,
 }
 """Named combinations; keys given beside a preset override it."""

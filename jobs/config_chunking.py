@@ -70,6 +70,9 @@ class _ChunkingKeys(Section):
     """Sentences that must stand between two semantic boundaries; 1 if not given."""
     prefix_headings: bool | None = None
     """Put the heading path before the text that is embedded; true if not given."""
+    neighbour_weight: float | None = None
+    """Share of the chunks before and after in a `blend` vector, in [0, 1); the preset's if not
+    given."""
 
     def given(self) -> dict[str, Any]:
         """Return the chunking keys that were given, the preset left out."""
@@ -158,19 +161,24 @@ _SIZES = ("max_tokens", "min_tokens", "target_tokens")
 
 
 def _left_behind(own: Mapping[str, Any]) -> frozenset[str]:
-    """Return the section's keys that mean nothing under the override's own strategy."""
+    """Return the section's keys that mean nothing under the override's strategy or vectors."""
     left = set()
     if own.get("boundaries", "fixed") != "fixed":
         left.add("target_chars")
     if own.get("boundaries", "fixed") not in ("fixed", "recursive"):
         left.add("overlap")
+    if own.get("vectors", "blend") != "blend":
+        left.add("neighbour_weight")
     return frozenset(left)
 
 
 def _settings(
     preset: Mapping[str, object], given: Mapping[str, Any], fixed: Mapping[str, Any]
 ) -> ChunkingSettings:
-    return ChunkingSettings(**_fit_sizes({**preset, **given}, fixed))
+    values = {**preset, **given}
+    if values["vectors"] != "blend" and "neighbour_weight" not in given:
+        values["neighbour_weight"] = 0.0  # the preset's is meant for its own vectors
+    return ChunkingSettings(**_fit_sizes(values, fixed))
 
 
 def _fit_sizes(values: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

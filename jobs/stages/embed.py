@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chunking import pooling, schemas
+from chunking.blending import blended
 from chunking.chunker import chunk_document
 from chunking.distances import distances
 from chunking.errors import DocumentError, ErrorKind, JobError, ModelError, UsageError
@@ -270,10 +271,9 @@ class EmbedStage:
         for result, group in zip(results, texts, strict=True):
             own = flat[start : start + len(group)]
             start += len(group)
+            result.own_CD = own
             if result.settings.vectors == "blend" and result.embeddings_CD is not None:
-                own = pooling.normalized(
-                    pooling.normalized(result.embeddings_CD) + pooling.normalized(own)
-                )
+                own = blended(result.embeddings_CD, own, result.settings.neighbour_weight)
             result.embeddings_CD = own
             result.methods = [result.settings.vectors] * len(group)
 

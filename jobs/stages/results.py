@@ -38,8 +38,9 @@ class DocumentResult:
     """A document on its way through the stage; the one value here that is filled in steps.
 
     ``vectors_UD``: the units' means as stored; None where no model pass was made.
-    ``embeddings_CD``: the chunks' vectors; None where there are none. ``methods``: how
-    each was made. ``error`` ends the way.
+    ``own_CD``: the model's own vectors of the chunks, each embedded alone; None where
+    none was asked for. ``embeddings_CD``: the chunks' vectors, blended if so asked; None
+    where there are none. ``methods``: how each was made. ``error`` ends the way.
     """
 
     parsed: ParsedDocument
@@ -52,6 +53,7 @@ class DocumentResult:
     distances: NDArray[np.float64] | None = None
     chunks: Sequence[Chunk] = ()
     chunk_ids: Sequence[str] = ()
+    own_CD: NDArray[np.float32] | None = None  # noqa: N815
     embeddings_CD: NDArray[np.float32] | None = None  # noqa: N815
     methods: Sequence[str] = ()
     error: DocumentError | None = None

@@ -17,6 +17,7 @@ def test_presets_are_valid(name: str) -> None:
     settings = ChunkingSettings(**PRESETS[name])  # type: ignore[arg-type]
     assert settings.max_tokens == {"small": 200, "large": 400}[name.removesuffix("+")]
     assert settings.vectors == ("blend" if name.endswith("+") else "late")
+    assert bool(settings.neighbour_weight) == name.endswith("+")
 
 
 def test_defaults_are_the_small_preset() -> None:
@@ -42,6 +43,13 @@ def test_defaults_are_the_small_preset() -> None:
         ({"boundaries": "fixed", "target_chars": 0}, "target_chars"),
         ({"buffer": -1}, "buffer"),
         ({"min_sentences": 0}, "min_sentences"),
+        ({"vectors": "blend", "neighbour_weight": -0.1}, "neighbour_weight"),
+        ({"vectors": "blend", "neighbour_weight": 1.0}, "neighbour_weight"),
+        ({"vectors": "blend", "neighbour_weight": float("nan")}, "neighbour_weight"),
+        ({"vectors": "blend", "neighbour_weight": float("inf")}, "neighbour_weight"),
+        ({"vectors": "late", "neighbour_weight": 0.1}, "neighbour_weight"),
+        ({"vectors": "chunk", "neighbour_weight": 0.1}, "neighbour_weight"),
+        ({"vectors": "none", "neighbour_weight": 0.1}, "neighbour_weight"),
     ],
 )
 def test_what_cannot_work_is_refused(given: dict[str, Any], named: str) -> None:

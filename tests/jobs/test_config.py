@@ -87,6 +87,9 @@ def test_an_unknown_key_gets_the_nearest_name(assignment: str, nearest: str) -> 
         (["chunking.boundaries=clever"], "chunking.boundaries"),
         (["chunking.overlap=10"], "overlap"),
         (["chunking.boundaries=fixed", "chunking.overlap=300"], "overlap"),
+        (["chunking.preset=small+", "chunking.neighbour_weight=1"], "neighbour_weight"),
+        (["chunking.neighbour_weight=0.1"], "neighbour_weight"),
+        (["chunking.neighbour_weight=much"], "chunking.neighbour_weight"),
         (["limits.max_failed=120%"], "limits.max_failed"),
         (["limits.max_failed=some"], "limits.max_failed"),
         (["limits.document_seconds=0"], "limits.document_seconds"),
@@ -263,6 +266,46 @@ def test_keys_that_mean_nothing_to_the_strategy_of_an_override_are_left_behind()
     config = Config.model_validate({"chunking": {**given, "overrides": [override]}})
     settings = config.chunking.settings("a", "pdf")
     assert (settings.boundaries, settings.overlap, settings.target_chars) == ("optimal", 0, None)
+
+
+@pytest.mark.parametrize("vectors", ["late", "chunk", "none"])
+@pytest.mark.parametrize("given_weight", [{}, {"neighbour_weight": 0.3}])
+def test_neighbours_are_left_behind_where_an_override_blends_nothing(
+    vectors: str, given_weight: dict[str, float]
+) -> None:
+    """Neither the share of the preset nor that of the section forbids other vectors."""
+    section = {"preset": "small+", **given_weight}
+    overrides = [
+        {"format": "pdf", "vectors": vectors},
+        {"format": "md", "preset": "large"},
+        {"format": "html", "max_tokens": 150},
+    ]
+    config = Config.model_validate({"chunking": {**section, "overrides": overrides}}).chunking
+    found = [config.settings("a", name).neighbour_weight for name in ("pdf", "md", "html")]
+    assert found == [0.0, 0.0, config.settings().neighbour_weight]
+    assert config.settings().neighbour_weight == (given_weight.get("neighbour_weight") or 0.2)
+
+
+def test_the_neighbours_of_a_preset_are_for_its_own_vectors() -> None:
+    """Other vectors given beside a preset that blends take no share; one that is given stays."""
+    config = load_config(None, ["chunking.preset=small+", "chunking.vectors=chunk"])
+    assert config.chunking.settings().neighbour_weight == 0
+    with pytest.raises(ConfigError, match="neighbour_weight"):
+        load_config(
+            None,
+            ["chunking.preset=small+", "chunking.vectors=chunk", "chunking.neighbour_weight=0.1"],
+        )
+
+
+def test_neighbours_are_part_of_the_fingerprint() -> None:
+    """Another share gives other vectors, so documents are to be done again."""
+    prints = {
+        load_config(
+            None, ["chunking.preset=small+", f"chunking.neighbour_weight={weight}"]
+        ).fingerprint("r")
+        for weight in (0, 0.1, 0.2)
+    }
+    assert len(prints) == 3
 
 
 @given(st.integers(16, 1000), st.sampled_from(["small", "large"]), st.integers(0, 100))

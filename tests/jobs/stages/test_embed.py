@@ -335,6 +335,39 @@ def test_blend_is_the_sum_of_late_and_chunk() -> None:
     np.testing.assert_allclose(vectors(blend, "embedding"), expected, atol=1e-6)
 
 
+def test_neighbours_are_mixed_into_a_blend_within_each_document() -> None:
+    """A share of the chunks beside it; a document's vectors are the same without the others."""
+    plain = stage(settings(vectors="blend"))(corpus())
+    mixed = stage(settings(vectors="blend", neighbour_weight=0.2))(corpus())
+    assert set(mixed.chunks["vectors"].to_pylist()) == {"blend"}
+    for name in ("short", "middle", "long"):
+        before = np.array([row["embedding"] for row in rows_of(plain, "chunks", name)], np.float64)
+        after = np.array([row["embedding"] for row in rows_of(mixed, "chunks", name)], np.float64)
+        expected = before.copy()
+        expected[1:] += 0.2 * before[:-1]
+        expected[:-1] += 0.2 * before[1:]
+        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        np.testing.assert_allclose(after, expected, atol=1e-6)
+        own = next(document for document in corpus() if document.plan.source_key == name)
+        alone = stage(settings(vectors="blend", neighbour_weight=0.2))([own])
+        assert rows_of(alone, "chunks", name) == rows_of(mixed, "chunks", name)
+
+
+@pytest.mark.parametrize("vectors_by", ["chunk", "blend"])
+def test_the_models_own_vectors_are_kept_before_neighbours_are_mixed_in(vectors_by: str) -> None:
+    """They depend on a chunk's input alone, so that they can be reused by its hash."""
+    weight = {"neighbour_weight": 0.2} if vectors_by == "blend" else {}
+    config = settings(vectors=vectors_by, **weight)
+    engine = stage(config)
+    result = engine.begin(parsed("middle", text(3, 5)))
+    engine.process([result])
+    document = result.document
+    assert document is not None
+    inputs = [chunk.prefix + document.text[chunk.start : chunk.end] for chunk in result.chunks]
+    assert result.own_CD is not None
+    np.testing.assert_array_equal(result.own_CD, HashEmbedder(config.model).embed_texts(inputs))
+
+
 def test_chunk_vectors_are_the_models_own_of_prefix_and_text() -> None:
     """What is embedded is exactly what was counted."""
     config = settings(vectors="chunk")

@@ -6,7 +6,7 @@ Values are checked when the tree is made; :mod:`jobs.config_load` makes it from 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -92,6 +92,12 @@ class ModelConfig(Section):
     """Put before each window or chunk, counted, never pooled; the model's own if not given."""
     max_seq_length: PositiveInt | None = None
     """Window in tokens; the length the model was trained at if not given."""
+    truncate_dim: PositiveInt | None = None
+    """Keep the first values of each vector only, for models trained to allow it (Matryoshka);
+    the model's own setting if not given."""
+    without_late: Literal["chunk", "refuse"] = "chunk"
+    """What to do where `late` or `blend` vectors are asked of a model that has no late ones: take
+    `chunk` vectors instead and say so, or refuse the job."""
     window_overlap: Annotated[int, Field(ge=0)] = 24
     """Most tokens of context that a window reads on each side of what it owns."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -127,7 +133,8 @@ class ResourcesConfig(Section):
     embed_workers: Annotated[int, Field(ge=0)] = 0
     """Actors that embed and chunk."""
     gpus_per_worker: Annotated[float, Field(ge=0)] = 0.0
-    """GPUs of one embedding actor; one on a cluster that has GPUs, if 0."""
+    """GPUs of one embedding actor, a share of one (0.5) or whole ones; one on a cluster that has
+    GPUs, if 0."""
     unit_documents: PositiveInt = 32
     """Documents of one unit at most."""
     unit_bytes: PositiveInt = 64 * 2**20
@@ -136,6 +143,14 @@ class ResourcesConfig(Section):
     """Work through the plan in another order, which must change nothing of the result."""
     tmp_dir: str | None = None
     """Folder for temporary files on every node."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ResourcesConfig:
+        share = self.gpus_per_worker
+        if share > 1 and share != int(share):
+            msg = f"resources.gpus_per_worker is {share}; above one GPU it must be a whole number"
+            raise ConfigError(msg)
+        return self
 
 
 class LimitsConfig(Section):
@@ -184,20 +199,25 @@ class Config(Section):
 
     def fingerprint(self, model_revision: str) -> str:
         """Return H of all that affects output: settings, model revision, stage versions."""
+        relevant = self.relevant()
+        relevant["model"]["revision"] = model_revision
+        return ids.hash_fields(json.dumps(relevant, sort_keys=True))
+
+    def relevant(self) -> dict[str, Any]:
+        """Return all that affects output: settings and stage versions."""
         limits = self.limits.model_dump(
             include={"document_bytes", "document_pages", "document_chars"}
         )
         output = self.output.model_dump(include={"keep_sentences", "sentence_dtype", "dtype"})
-        model = self.model.model_dump(exclude={"device", "batch_tokens"})
-        relevant = {
+        model = self.model.model_dump(exclude={"device", "batch_tokens", "without_late"})
+        return {
             "parser": self.parser.model_dump(),
             "chunking": self.chunking.facts(),
-            "model": {**model, "revision": model_revision},
+            "model": model,
             "output": output,
             "limits": limits,
             "stages": STAGE_VERSIONS,
         }
-        return ids.hash_fields(json.dumps(relevant, sort_keys=True))
 
 
 def parse_budget(text: str, n_documents: int, key: str = "limits.max_failed") -> float:

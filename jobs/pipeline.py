@@ -13,21 +13,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
-from jobs.adapters.embedders import make_embedder
-from jobs.adapters.ray_connect import check_answers, connect
-from jobs.adapters.ray_engine import StageSpec, plan_sizes
+from chunking.errors import ModelError
+from jobs.adapters.embedders import make_for_facts, settle
+from jobs.adapters.ray_connect import check_answers, connect, is_local
+from jobs.adapters.ray_engine import Cluster, StageSpec, plan_sizes
 from jobs.adapters.stores import open_store, prove_writable
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
-from jobs.ports import ModelFacts, ObjectStore
+from jobs.ports import ObjectStore
 from jobs.progress import make_view
-from jobs.protocol.run import RunSettings
 from jobs.protocol.session import RunSession, preview_plan
+from jobs.recorded import run_settings, settings_record
 from jobs.records import SourceItem, version_tag
 from jobs.sources import Source, open_source
 from jobs.stages.fetch_parse import FetchParse
@@ -80,7 +81,18 @@ def run_job(request: RunRequest) -> int:
         prove_writable(store)
     # A missing extra is said before anything is written.
     find_word_breaks(config.parser.words)
-    settings = _run_settings(request, source.url, make_embedder(config).facts)
+    embedder = make_for_facts(config, here=is_local(request.address))
+    config, note = settle(config, embedder)
+    request = replace(request, config=config)
+    if note is not None:
+        _teller(request.verbosity)(note)
+    settings = run_settings(
+        config,
+        embedder.facts,
+        settings_record(config, embedder),
+        source=source.url,
+        source_name=request.source_name,
+    )
     if request.dry_run:
         plan = preview_plan(store, settings, items, **_plan_options(request))
         return print_plan(plan, as_json=request.as_json)
@@ -90,8 +102,12 @@ def run_job(request: RunRequest) -> int:
             store, settings, take_over=request.take_over, on_wait=_teller(request.verbosity)
         ) as session,
     ):
-        seed = config.resources.shuffle_seed
-        plan = session.make_plan(items, shuffle_seed=seed, **_plan_options(request))
+        plan = session.make_plan(
+            items,
+            shuffle_seed=config.resources.shuffle_seed,
+            tokenizer=embedder.tokenizer_description,
+            **_plan_options(request),
+        )
         totals = _work(request, source, store, session, interrupt)
         costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}
         report = None if interrupt.is_set() else session.finish(costs)
@@ -107,7 +123,7 @@ def run_job(request: RunRequest) -> int:
 
 
 def _teller(verbosity: int) -> Callable[[str], None]:
-    """Return what tells a person why nothing happens yet."""
+    """Return what tells a person why nothing happens yet, or not what was asked for."""
 
     def tell(message: str) -> None:
         if verbosity >= 0:
@@ -126,25 +142,6 @@ def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:
             etag=version_tag(item.etag, item.metadata),
         )
         for item in source.list()
-    )
-
-
-def _run_settings(request: RunRequest, source_url: str, facts: ModelFacts) -> RunSettings:
-    config = request.config
-    return RunSettings(
-        source=source_url,
-        source_name=request.source_name,
-        fingerprint=config.fingerprint(facts.revision),
-        model=asdict(facts),
-        chunking=config.chunking.facts(),
-        vector_dtype=config.output.dtype,
-        partition_by=config.output.partition_by,
-        n_buckets=config.output.n_buckets,
-        unit_documents=config.resources.unit_documents,
-        unit_bytes=config.resources.unit_bytes,
-        attempts=config.limits.attempts,
-        lease_seconds=config.limits.lease_seconds,
-        max_deleted=config.limits.max_deleted,
     )
 
 
@@ -171,7 +168,7 @@ def _work(
     config = request.config
     verbose = request.verbosity > 1
     with connect(request.address, config.resources.cpus, verbose=verbose) as cluster:
-        sizes = plan_sizes(cluster.cpus, cluster.gpus, config.resources, len(numbers))
+        sizes = plan_sizes(cluster.cpus, _gpus(cluster, config), config.resources, len(numbers))
         report = cluster.meter.report
         # All CPUs, not the actor's share: the parsers leave theirs idle once they are done.
         threads = None if sizes.embed_gpus else max(int(cluster.cpus) // sizes.embed_workers, 1)
@@ -184,7 +181,7 @@ def _work(
             ),
             StageSpec(
                 stage=EmbedUnit,
-                args=(config, session.run, report, threads),
+                args=(config, session.run, report, threads, store),
                 workers=sizes.embed_workers,
                 cpus=sizes.cpus,
                 gpus=sizes.embed_gpus,
@@ -192,3 +189,19 @@ def _work(
         )
         units = (plan_table(session.unit(number)) for number in numbers)
         return driver.run(cluster, cluster.stream(list(units), stages))
+
+
+def _gpus(cluster: Cluster, config: Config) -> float:
+    """Return the GPUs that the model may use.
+
+    Raises:
+        ModelError: it is to run on GPUs, and there is none.
+    """
+    gpus = 0.0 if config.model.device == "cpu" else cluster.gpus
+    if config.model.device == "cuda" and not (gpus or config.resources.gpus_per_worker):
+        msg = (
+            "model.device is cuda, but the cluster has no GPU now; where GPUs are started on "
+            "demand, say how many by resources.gpus_per_worker"
+        )
+        raise ModelError(msg)
+    return gpus

@@ -180,8 +180,14 @@ class Embedder(Protocol):
         """Whether token vectors can be pooled: the model takes their mean, its head is linear."""
         ...
 
-    def require_late(self) -> None:
-        """Raise a :class:`ModelError` that says why, if the model has no late vectors."""
+    @property
+    def no_late(self) -> str | None:
+        """Why token vectors cannot be pooled, as the end of a sentence; None if they can."""
+        ...
+
+    @property
+    def tokenizer_description(self) -> str | None:
+        """The tokenizer as JSON, by which it works without the model; None if it cannot."""
         ...
 
     def tokenize(self, text: str) -> Tokens:

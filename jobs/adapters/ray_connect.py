@@ -14,7 +14,7 @@ from typing import Any
 from chunking.errors import ConfigError, JobError
 from jobs.adapters.ray_engine import Cluster
 
-__all__ = ["check_answers", "connect"]
+__all__ = ["check_answers", "connect", "is_local"]
 
 # Ray's C++ layer writes to stderr by itself; it reads these when it is imported.
 _QUIET = {
@@ -107,6 +107,11 @@ def check_answers(address: str | None) -> None:
         reason = error.strerror or error
         msg = f"no Ray cluster answers at {where!r} ({reason}); give host:port of its head node"
         raise ConfigError(msg) from error
+
+
+def is_local(address: str | None) -> bool:
+    """Return whether a Ray of this machine alone will be started."""
+    return _where(address) == "local"
 
 
 def _where(address: str | None) -> str:

@@ -8,26 +8,24 @@ Shapes: D dimensions, T tokens of a window, R ranges of tokens.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Dense, Normalize, Transformer
-from sentence_transformers.sentence_transformer.modules import Dropout, Pooling
+from sentence_transformers.sentence_transformer.modules import Pooling
 
 from chunking.errors import ModelError
 from chunking.model import Tokens
 from chunking.pooling import TokenRange, normalized
 from chunking.units import MAX_UNIT_TOKENS
 from jobs.adapters.model_files import files_revision, locate
+from jobs.adapters.model_loading import load_model, loading
+from jobs.adapters.model_modules import find_window, own_prompt, take_apart
 from jobs.adapters.passes import Finish, ModelPasses, Pass
 from jobs.adapters.tokenizer import FastTokenizer
 from jobs.config import ModelConfig
@@ -35,47 +33,26 @@ from jobs.ports import ModelFacts
 
 __all__ = ["SentenceTransformerEmbedder"]
 
-_LONG = 1_000_000
-_LOAD_ERRORS = (
-    AttributeError,
-    ImportError,
-    KeyError,
-    OSError,
-    RuntimeError,
-    SafetensorError,
-    TypeError,
-    ValueError,
-    pickle.UnpicklingError,
-)
-"""What loading a damaged or unfitting model raises."""
-
-_DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-}
-
 
 class SentenceTransformerEmbedder:
     """Implements :class:`jobs.ports.Embedder` with one sentence-transformers model."""
 
     def __init__(self, model: SentenceTransformer, config: ModelConfig, path: Path) -> None:
-        self._model = model.eval()
+        self._model = model
         self._config = config
         self._path = path
-        self._transformer = _transformer(model, config.name)
-        tokenizer = self._transformer.tokenizer
+        self._modules = take_apart(model, config.name)
+        tokenizer = self._modules.transformer.tokenizer
         if tokenizer is None:
             msg = f"{config.name!r} has no tokenizer"
             raise ModelError(msg)
-        self._prompt = _prompt(config.passage_prompt, model, ("document", "passage", "corpus"))
+        self._prompt = self._chosen(config.passage_prompt, ("document", "passage", "corpus"))
         self._tokenizer = FastTokenizer(tokenizer, self._prompt)
-        self._longest = _window(model, self._transformer, config)
-        self._head = list(model.children())[1:]
-        self._late_head, self._no_late = _late_head(self._head)
+        self._longest = find_window(self._modules.transformer, config)
+        self._dimension = _dimension(self._modules.width, model.truncate_dim, config)
         self._check_window()
-        self._passes = ModelPasses(
-            self._transformer,
+        self.passes = ModelPasses(
+            self._modules.transformer,
             pad=int(tokenizer.pad_token_id or 0),
             longest=self._longest,
             budget=config.batch_tokens,
@@ -94,21 +71,22 @@ class SentenceTransformerEmbedder:
         path = locate(config.name, config.revision)
         if threads is not None:
             torch.set_num_threads(threads)
-        transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-        transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            model = SentenceTransformer(
-                str(path),
-                device=_device(config.device),
-                trust_remote_code=config.trust_remote_code,
-                local_files_only=not config.trust_remote_code,
-                model_kwargs={"dtype": _DTYPES[config.dtype]},
-            )
-        except _LOAD_ERRORS as error:
-            reason = " ".join(str(error).split())[:300]
-            msg = f"cannot load the model {config.name!r}: {reason}"
-            raise ModelError(msg) from error
-        return cls(model, config, path)
+        embedder = cls(load_model(config, path), config, path)
+        loading(config.name, embedder._warm_up)
+        return embedder
+
+    def _warm_up(self) -> None:
+        """Make one pass, so that a model that fails does so now and not on a document.
+
+        A first pass takes a GPU seconds; on a CPU its passes were tried when they were made.
+        """
+        if self.passes.packed:
+            return
+        ids = np.full(MAX_UNIT_TOKENS, self._tokenizer.tail[0] if len(self._tokenizer.tail) else 0)
+        for _ in self.passes.run(
+            [self.window_input(ids.astype(np.uint32))], self._sentence_vectors
+        ):
+            pass
 
     @cached_property
     def facts(self) -> ModelFacts:
@@ -119,22 +97,25 @@ class SentenceTransformerEmbedder:
             revision=files_revision(self._path),
             dimension=self.dimension,
             max_seq_length=self._longest,
-            pooling=_pooling_name(self._model),
+            pooling=self._modules.pooling,
             normalize=self.normalize,
-            query_prompt=_prompt(config.query_prompt, self._model, ("query",)),
+            query_prompt=self._chosen(config.query_prompt, ("query",)),
             passage_prompt=self._prompt,
             dtype=config.dtype,
         )
 
+    def _chosen(self, asked: str | None, names: Sequence[str]) -> str:
+        return own_prompt(self._model, names) if asked is None else asked
+
     @property
     def normalize(self) -> bool:
         """Whether the model scales its vectors to unit length."""
-        return any(isinstance(module, Normalize) for module in self._model.children())
+        return self._modules.normalize
 
     @property
     def dimension(self) -> int:
         """Values of one vector."""
-        return int(self._model.get_embedding_dimension() or 0)
+        return self._dimension
 
     @property
     def window_tokens(self) -> int:
@@ -142,18 +123,24 @@ class SentenceTransformerEmbedder:
         return self._longest - len(self._tokenizer.head) - len(self._tokenizer.tail)
 
     @property
+    def no_late(self) -> str | None:
+        """Why token vectors cannot be pooled; None if they can."""
+        return self._modules.no_late
+
+    @property
     def supports_late(self) -> bool:
         """Whether token vectors can be pooled."""
-        return self._no_late is None
+        return self._modules.no_late is None
 
-    def require_late(self) -> None:
-        """Raise a :class:`ModelError` that says why, if the model has no late vectors."""
-        if self._no_late is not None:
-            msg = (
-                f"late vectors do not apply to {self._config.name!r}: {self._no_late}; "
-                "set chunking.vectors=chunk"
-            )
+    def _require_late(self) -> None:
+        if self.no_late is not None:
+            msg = f"late vectors do not apply to {self._config.name!r}: {self.no_late}"
             raise ModelError(msg)
+
+    @property
+    def tokenizer_description(self) -> str | None:
+        """The tokenizer as JSON."""
+        return self._tokenizer.description
 
     def tokenize(self, text: str) -> Tokens:
         """Return the text's tokens with offsets, special tokens left out."""
@@ -174,7 +161,7 @@ class SentenceTransformerEmbedder:
 
         Summed in float64 on a CPU, in float32 on a GPU, and never off the device.
         """
-        self.require_late()
+        self._require_late()
         inputs = [self.window_input(window) for window in windows]
         first = len(self._tokenizer.head)
 
@@ -186,7 +173,7 @@ class SentenceTransformerEmbedder:
             ]
             return _means(self._late_vectors(features), spans)
 
-        for one, means in self._passes.run(inputs, finish):
+        for one, means in self.passes.run(inputs, finish):
             row = 0
             for index in one.indices:
                 yield index, means[row : row + len(ranges[index])]
@@ -196,11 +183,11 @@ class SentenceTransformerEmbedder:
         self, windows: Sequence[NDArray[np.uint32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield each window's index and token vectors (T x D), pass by pass."""
-        self.require_late()
+        self._require_late()
         inputs = [self.window_input(window) for window in windows]
         first = len(self._tokenizer.head)
         finish: Finish = lambda features, _: self._late_vectors(features)  # noqa: E731
-        for one, vectors_TD in self._passes.run(inputs, finish):
+        for one, vectors_TD in self.passes.run(inputs, finish):
             for index, at in zip(one.indices, one.starts, strict=True):
                 start = first + at
                 yield index, vectors_TD[start : start + len(windows[index])]
@@ -219,7 +206,7 @@ class SentenceTransformerEmbedder:
                 weights.append(weight)
                 inputs.append(part)
         parts_PD = np.zeros((len(inputs), self.dimension), np.float64)
-        for one, vectors in self._passes.run(inputs, self._sentence_vectors):
+        for one, vectors in self.passes.run(inputs, self._sentence_vectors):
             parts_PD[one.indices] = vectors
         totals = np.bincount(owners, weights=weights, minlength=len(texts))
         vectors_nD = np.zeros((len(texts), self.dimension), np.float64)
@@ -239,7 +226,7 @@ class SentenceTransformerEmbedder:
 
     def _late_vectors(self, features: dict[str, Any]) -> torch.Tensor:
         """Return the token vectors of a pass after the model's head, in one row."""
-        for module in self._late_head:
+        for module in self._modules.late_head:
             if isinstance(module, Pooling):
                 features["sentence_embedding"] = features["token_embeddings"]
             else:
@@ -249,13 +236,15 @@ class SentenceTransformerEmbedder:
 
     def _sentence_vectors(self, features: dict[str, Any], one: Pass) -> torch.Tensor:
         """Return the model's own vector of each input of a pass."""
-        if self._passes.packed:
-            used = int(features["cu_seq_lens_q"][-1])
-            features["token_embeddings"] = features["token_embeddings"][:, :used]
-        for module in self._head:
+        if self.passes.packed:
+            _drop_filling(features)
+        for module in self._modules.head:
             features = module(features)
         vectors: torch.Tensor = features["sentence_embedding"][: len(one.indices)]
-        return vectors[..., : self.dimension]
+        if self.dimension == vectors.shape[-1]:
+            return vectors
+        vectors = vectors[..., : self.dimension]
+        return torch.nn.functional.normalize(vectors, dim=-1) if self.normalize else vectors
 
     def _check_window(self) -> None:
         if self.window_tokens < MAX_UNIT_TOKENS:
@@ -267,13 +256,21 @@ class SentenceTransformerEmbedder:
             raise ModelError(msg)
 
 
-def _device(asked: str) -> str:
-    if asked == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked == "cuda" and not torch.cuda.is_available():
-        msg = "model.device is cuda, but torch sees no GPU here"
+def _dimension(width: int, truncated: int | None, config: ModelConfig) -> int:
+    """Return the values of a vector; ``truncated`` is what is asked for, or the model's own."""
+    if config.truncate_dim is not None and config.truncate_dim > width:
+        msg = f"model.truncate_dim is {config.truncate_dim}; {config.name!r} has {width} dimensions"
         raise ModelError(msg)
-    return asked
+    return min(width, truncated or width)
+
+
+def _drop_filling(features: dict[str, Any]) -> None:
+    """Leave the tokens that only fill a packed pass out of what the head reads."""
+    used = int(features["cu_seq_lens_q"][-1])
+    features["token_embeddings"] = features["token_embeddings"][:, :used]
+    layers = features.get("all_layer_embeddings")
+    if layers is not None:
+        features["all_layer_embeddings"] = [layer[:, :used] for layer in layers]
 
 
 def _means(vectors_TD: torch.Tensor, spans: Sequence[TokenRange]) -> torch.Tensor:
@@ -286,72 +283,3 @@ def _means(vectors_TD: torch.Tensor, spans: Sequence[TokenRange]) -> torch.Tenso
     chosen = vectors_TD[torch.from_numpy(rows).to(device)].to(exact)
     sums_RD = chosen.new_zeros(len(spans), vectors_TD.shape[1]).index_add_(0, owners, chosen)
     return (sums_RD / torch.from_numpy(lengths).to(device)[:, None]).float()
-
-
-def _transformer(model: SentenceTransformer, name: str) -> Transformer:
-    first = next(iter(model.children()))
-    if not isinstance(first, Transformer):
-        msg = f"{name!r} is no transformer, but {type(first).__name__}"
-        raise ModelError(msg)
-    return cast("Transformer", first)
-
-
-def _prompt(asked: str | None, model: SentenceTransformer, names: Sequence[str]) -> str:
-    """Return the configured prompt, else the first of these names that the model brings along."""
-    if asked is not None:
-        return asked
-    own = (model.prompts.get(name) for name in names)
-    return next((prompt for prompt in own if prompt), "")
-
-
-def _window(model: SentenceTransformer, transformer: Transformer, config: ModelConfig) -> int:
-    """Return the window: configured, else as trained, never beyond the model's positions."""
-    positions = getattr(transformer.config, "max_position_embeddings", None) or _LONG
-    trained = model.max_seq_length
-    if trained is None or trained > _LONG:
-        trained = positions if positions < _LONG else 512
-    window = config.max_seq_length or trained
-    if window > positions:
-        msg = f"model.max_seq_length is {window}; {config.name!r} has {positions} positions"
-        raise ModelError(msg)
-    return int(window)
-
-
-def _pooling_name(model: SentenceTransformer) -> str:
-    for module in model.children():
-        if isinstance(module, Pooling):
-            mode = module.pooling_mode
-            return mode if isinstance(mode, str) else "+".join(mode)
-    return "none"
-
-
-def _late_head(modules: Sequence[torch.nn.Module]) -> tuple[list[torch.nn.Module], str | None]:
-    """Return the modules to put token vectors through, or why there are none.
-
-    Late pooling swaps mean and head, so the head must be linear: what comes after the
-    mean may be dense without activation, dropout (idle here), and, last, a normalisation.
-    """
-    head: list[torch.nn.Module] = []
-    pooled = normalised = False
-    for module in modules:
-        if isinstance(module, Pooling):
-            if module.pooling_mode != "mean" or pooled:
-                return [], f"it pools by {module.pooling_mode!r}, not by the mean of its tokens"
-            pooled = True
-        elif isinstance(module, Normalize):
-            normalised = True
-            continue
-        elif isinstance(module, Dense):
-            if pooled and not isinstance(module.activation_function, torch.nn.Identity):
-                return (
-                    [],
-                    f"its head has the activation {type(module.activation_function).__name__}",
-                )
-        elif not isinstance(module, Dropout):
-            return [], f"its module {type(module).__name__} is not linear"
-        if normalised:
-            return [], "its head goes on after the normalisation"
-        head.append(module)
-    if not pooled:
-        return [], "it does not pool its token vectors"
-    return head, None

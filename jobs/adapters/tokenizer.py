@@ -12,15 +12,18 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerBase
 
 from chunking.errors import ModelError
 from chunking.model import Tokens
 from jobs.adapters.separators import separators_of, stripping_tokens
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 __all__ = ["FastTokenizer"]
 
@@ -39,9 +42,9 @@ class FastTokenizer:
     the task prompt after the first ones.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: str) -> None:
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        if not tokenizer.is_fast or not isinstance(backend, Tokenizer):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase | Tokenizer, prompt: str) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        if not isinstance(backend, Tokenizer):
             msg = (
                 f"{type(tokenizer).__name__} is no fast tokenizer, so it gives no offsets; "
                 "choose a model that has a tokenizer.json"
@@ -56,9 +59,7 @@ class FastTokenizer:
         self._separator = re.compile(f"[{self._separators}]" if self._separators else "(?!)")
         self._stripping = stripping_tokens(description)
         before, after = self._special()
-        # The blank at a prompt's end belongs to the word that follows.
-        asked = self._backend.encode(prompt.rstrip(), add_special_tokens=False).ids
-        self.head = np.array([*before, *asked], np.uint32)
+        self.head = np.array([*before, *self._prompt_ids()], np.uint32)
         self.tail = np.array(after, np.uint32)
 
     def _special(self) -> tuple[list[int], list[int]]:
@@ -67,6 +68,32 @@ class FastTokenizer:
         first = mask.index(0)
         last = len(mask) - mask[::-1].index(0)
         return encoding.ids[:first], encoding.ids[last:]
+
+    def _prompt_ids(self) -> list[int]:
+        """Return the tokens that a prompt has when a word follows it.
+
+        The blank at its end belongs to that word, where words keep the blank before them.
+        """
+        prompt = self._prompt
+        if not prompt:
+            return []
+        followed = self._backend.encode(prompt + "a", add_special_tokens=False)
+        end = len(prompt) - prompt.endswith(" ")
+        ids = [
+            token
+            for token, (_, last) in zip(followed.ids, followed.offsets, strict=True)
+            if last <= end
+        ]
+        grown = any(first < end < last for first, last in followed.offsets)
+        if grown:  # a prompt that does not end at a blank
+            ids = self._backend.encode(prompt, add_special_tokens=False).ids
+        return list(ids)
+
+    @property
+    def description(self) -> str:
+        """The whole tokenizer as JSON, which :class:`tokenizers.Tokenizer` reads."""
+        description: str = self._backend.to_str()
+        return description
 
     def tokenize(self, text: str) -> Tokens:
         """Return the tokens of a text of any length, special ones left out."""

@@ -8,6 +8,7 @@ kept, so that other boundaries, sizes and thresholds need no second pass.
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ class Chunkmill:
         self.config = load_config(self._path, self._given)
         self._parser: ChildParser | None = None
         self._embedder: Embedder | None = None
+        self._told = False
         self._passes: weakref.WeakKeyDictionary[ParsedText, DocumentResult] = (
             weakref.WeakKeyDictionary()
         )
@@ -66,7 +68,7 @@ class Chunkmill:
             ModelError: the model cannot be loaded.
         """
         self._children().start()
-        self._model(self.config)
+        self._settled(self.config)
 
     def parse(self, path: str | Path) -> ParsedText:
         """Return the text and blocks of one file, or object at an ``s3://`` URL.
@@ -100,7 +102,8 @@ class Chunkmill:
 
         Raises:
             ConfigError: a key or value is not allowed.
-            ModelError: the model cannot be loaded, or has no vectors of the kind.
+            ModelError: the model cannot be loaded, or has no vectors of the kind and
+                ``model.without_late`` is ``refuse``.
             DocumentError: the document cannot be chunked.
         """
         from jobs.stages.embed import EmbedStage  # noqa: PLC0415 - kept out of the import
@@ -108,7 +111,7 @@ class Chunkmill:
         config = self.config
         if chunking:
             config = load_config(self._path, [*self._given, *_chunking_keys(chunking)])
-        embedder = self._model(config)
+        embedder, config = self._settled(config)
         stage = EmbedStage(embedder, config, fingerprint="", run_id="")
         result = stage.begin(document.parsed, known=self._passes.get(document))
         stage.process([result])
@@ -153,19 +156,20 @@ class Chunkmill:
             weakref.finalize(self, self._parser.close)
         return self._parser
 
-    def _model(self, config: Config) -> Embedder:
-        from jobs.adapters.embedders import (  # noqa: PLC0415 - as the stages
-            make_embedder,
-            require_vectors,
-        )
+    def _settled(self, config: Config) -> tuple[Embedder, Config]:
+        """Return the model, and the configuration that it can carry out; say what differs."""
+        from jobs.adapters.embedders import make_embedder, settle  # noqa: PLC0415 - as the stages
 
         if self._embedder is None:
             with warnings.catch_warnings():
                 # In a kernel without widgets tqdm asks to update jupyter; no bar is shown here.
                 warnings.filterwarnings("ignore", module="tqdm")
                 self._embedder = make_embedder(config)
-        require_vectors(self._embedder, config)
-        return self._embedder
+        config, note = settle(config, self._embedder)
+        if note is not None and not self._told:
+            self._told = True
+            sys.stderr.write(f"{note}\n")
+        return self._embedder, config
 
 
 def _assignments(config: Config) -> Iterator[str]:

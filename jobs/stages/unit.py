@@ -6,6 +6,7 @@ Arrow streams, so that the engine moves one block per unit and the driver moves 
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,29 +16,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from chunking.errors import JobError, UsageError
 from jobs.adapters.embedders import make_embedder
 from jobs.config import Config
 from jobs.meter import Report, Sample, measure
-from jobs.ports import ObjectStore
+from jobs.ports import Embedder, ObjectStore
 from jobs.protocol.plan import PlannedDocument, PlannedUnit
 from jobs.protocol.publish import BucketJob, publish_bucket
 from jobs.protocol.run import Run
 from jobs.protocol.units import UnitMarker, commit_unit
 from jobs.protocol.versions import BucketVersion
+from jobs.recorded import Recorded, recorded_embedder
 from jobs.records import ParsedDocument, PlanRow, UnitTables
 from jobs.stages.embed import EmbedStage
+from jobs.stages.reread import DatasetFacts, Reread
 
-__all__ = ["Committed", "EmbedUnit", "Published", "commit", "plan_table", "publish"]
+__all__ = ["Committed", "EmbedUnit", "Published", "RechunkUnit", "commit", "plan_table", "publish"]
 
 RESULT = pa.schema(
     [
-        pa.field(name, pa.large_binary(), nullable=name == "sentences")
-        for name in ("plan", "documents", "chunks", "boundaries", "sentences")
+        pa.field(name, pa.large_binary(), nullable=name in ("sentences", "structure"))
+        for name in ("plan", "documents", "chunks", "boundaries", "sentences", "structure")
     ]
 )
 """One row: the Arrow streams of a unit's plan rows and result tables."""
 
-_TABLES = ("documents", "chunks", "boundaries", "sentences")
+_TABLES = ("documents", "chunks", "boundaries", "sentences", "structure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,19 +63,79 @@ class Published:
 class EmbedUnit:
     """The embedding stage as an actor: the model is loaded once, units come one by one."""
 
-    def __init__(self, config: Config, run: Run, report: Report, threads: int | None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        run: Run,
+        report: Report,
+        threads: int | None,
+        store: ObjectStore | None = None,
+    ) -> None:
         self._report = report
         self._stage = EmbedStage(
-            make_embedder(config, threads=threads),
+            _loaded(config, run.settings.model["revision"], threads),
             config,
             fingerprint=run.settings.fingerprint,
             run_id=run.run_id,
+            store=store,
         )
 
     def __call__(self, unit: pa.Table) -> pa.Table:
         """Return the unit's result as one :data:`RESULT` row."""
         began = time.monotonic()
         documents = ParsedDocument.from_table(unit)
+        tables = self._stage(documents)
+        self._report(measure("embed", time.monotonic() - began, _counts(tables)))
+        return _pack([document.plan for document in documents], tables)
+
+
+def _loaded(config: Config, revision: object, threads: int | None) -> Embedder:
+    """Return the model that the run was planned with.
+
+    Raises:
+        JobError: it cannot be loaded on this node, or other files lie here under its name.
+    """
+    try:
+        embedder = make_embedder(config, threads=threads)
+    except UsageError as error:
+        msg = f"the model cannot be loaded on {platform.node()}: {error}"
+        raise JobError(msg) from error
+    if embedder.facts.revision != revision:
+        msg = (
+            f"the files of {config.model.name!r} on {platform.node()} are not those that the run "
+            "began with; give every node the same"
+        )
+        raise JobError(msg)
+    return embedder
+
+
+class RechunkUnit:
+    """Reading back, embedding and chunking as one actor: there is nothing to wait for between."""
+
+    def __init__(
+        self,
+        config: Config,
+        recorded: Recorded,
+        run: Run,
+        report: Report,
+        threads: int | None,
+        source: ObjectStore,
+        facts: DatasetFacts,
+    ) -> None:
+        self._report = report
+        self._reread = Reread(source, facts)
+        self._stage = EmbedStage(
+            recorded_embedder(config, recorded, threads=threads),
+            config,
+            fingerprint=run.settings.fingerprint,
+            run_id=run.run_id,
+            store=source,
+        )
+
+    def __call__(self, unit: pa.Table) -> pa.Table:
+        """Return the unit's result as one :data:`RESULT` row."""
+        began = time.monotonic()
+        documents = [self._reread(row) for row in PlanRow.from_table(unit)]
         tables = self._stage(documents)
         self._report(measure("embed", time.monotonic() - began, _counts(tables)))
         return _pack([document.plan for document in documents], tables)
@@ -115,6 +179,8 @@ def _counts(tables: UnitTables) -> dict[str, float]:
         "documents": documents.num_rows,
         "failed": documents["status"].to_pylist().count("failed"),
         "tokens": pc.sum(documents["n_tokens"]).as_py() or 0,
+        "model_tokens": tables.model_tokens,
+        "reused_tokens": tables.reused_tokens,
         "chunks": tables.chunks.num_rows,
     }
 
@@ -147,8 +213,13 @@ def _unpack(result: pa.Table) -> tuple[PlannedUnit, UnitTables]:
         documents=documents_table,
         chunks=chunks,
         boundaries=boundaries,
-        sentences=None if result["sentences"].null_count else _read(result["sentences"]),
+        sentences=_kept(result["sentences"]),
+        structure=_kept(result["structure"]),
     )
+
+
+def _kept(column: pa.ChunkedArray[Any]) -> pa.Table | None:
+    return None if column.null_count else _read(column)
 
 
 def _stream(table: pa.Table) -> pa.Buffer:

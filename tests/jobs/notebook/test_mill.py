@@ -268,8 +268,8 @@ def test_overrides_are_those_of_the_document() -> None:
     assert mill.chunk(parsed_text(prose(), key="a.md")).settings.max_tokens == 200
 
 
-def test_a_model_without_late_vectors_says_so() -> None:
-    """Asking such a model for them, first or later, is refused."""
+def test_a_model_without_late_vectors_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Asked for them, it gives its own and one line says why; or it refuses, if told to."""
 
     class Unlate(HashEmbedder):
         """A model whose token vectors mean nothing."""
@@ -279,17 +279,27 @@ def test_a_model_without_late_vectors_says_so() -> None:
             """Never."""
             return False
 
-        def require_late(self) -> None:
-            """Refuse, as a model of this kind does."""
-            msg = "late vectors do not apply"
-            raise ModelError(msg)
+        @property
+        def no_late(self) -> str:
+            """Why."""
+            return "it is made so"
 
     mill = Chunkmill(MODEL, vectors="chunk")
     mill._embedder = Unlate(mill.config.model)
     document = parsed_text(prose())
-    assert mill.chunk(document).vectors is not None
-    with pytest.raises(ModelError, match="late vectors"):
-        mill.chunk(document, vectors="late")
+    own = mill.chunk(document)
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        asked = mill.chunk(document, vectors="late")
+    assert asked.settings.vectors == "chunk"
+    np.testing.assert_array_equal(asked.vectors, own.vectors)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "it is made so" in told
+    strict = Chunkmill(MODEL, "model.without_late=refuse")
+    strict._embedder = Unlate(strict.config.model)
+    with pytest.raises(ModelError, match=r"it is made so; set chunking\.vectors=chunk"):
+        strict.chunk(document)
 
 
 def test_processes_end_with_the_mill(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,9 @@ One Dataset per run: the plan's rows of one unit are one block, and stay one blo
 (``target_max_block_size=None``), so a unit is the grain of scheduling, retry and
 commit. ``from_arrow`` makes an in-memory input, not a read task: a read task beside
 actors that hold every CPU would never be scheduled on a small cluster.
+
+Ray asks for a number of rows where GPUs are asked for, and would cut and join units by
+it. So a unit comes to a stage with GPUs as one row that holds its table.
 """
 
 # ruff: noqa: ANN401 - Ray, its handles and its references have no types worth a name
@@ -16,8 +19,10 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from chunking.errors import ChunkmillError, JobError
@@ -74,13 +79,14 @@ class Sizes:
 def plan_sizes(cpus: float, gpus: float, resources: ResourcesConfig, n_units: int) -> Sizes:
     """Return pool sizes that fit a cluster together, so that neither pool starves the other.
 
-    With GPUs, every one gets an embedding actor and the other CPUs parse; without, the
-    pools share the CPUs half and half. Where actors outnumber CPUs, each asks for one
-    k-th of a CPU: k of them fit every node, however the CPUs are spread over nodes.
+    With GPUs, every one gets an embedding actor, or as many as their shares of it allow,
+    and the other CPUs parse; without, the pools share the CPUs half and half. Where
+    actors outnumber CPUs, each asks for one k-th of a CPU: k of them fit every node,
+    however the CPUs are spread over nodes.
     """
     most = max(n_units, 1)
     gpu_share = resources.gpus_per_worker or (1.0 if gpus else 0.0)
-    by_default = int(gpus / gpu_share) if gpu_share else int(cpus) // 2
+    by_default = _holders(gpus, gpu_share) if gpu_share else int(cpus) // 2
     embed = min(resources.embed_workers or max(by_default, 1), most)
     parse = min(resources.parse_workers or max(int(cpus) - embed, 1), most)
     crowding = max(math.ceil((embed + parse) / max(int(cpus), 1)), 1)
@@ -91,6 +97,13 @@ def plan_sizes(cpus: float, gpus: float, resources: ResourcesConfig, n_units: in
         cpus=math.floor(10_000 / crowding) / 10_000,
         embed_gpus=gpu_share,
     )
+
+
+def _holders(gpus: float, share: float) -> int:
+    """Return how many actors find room; the shares of one GPU never come from two."""
+    if share > 1:
+        return int(gpus // share)
+    return int(gpus) * math.floor(1 / share + 1e-9)
 
 
 class RemoteReport:
@@ -274,18 +287,22 @@ class BlockStream:
 
 
 class _Guarded:
-    """A stage that tells the driver why it failed before Ray wraps the reason in its own words."""
+    """A stage that tells the driver why it failed before Ray wraps the reason in its own words.
 
-    def __init__(self, stage: type, failures: Any, args: tuple[Any, ...]) -> None:
-        self._name = stage.__name__
+    ``folded``: whether units come as one row, and whether they go so.
+    """
+
+    def __init__(self, spec: StageSpec, failures: Any, folded: tuple[bool, bool]) -> None:
+        self._name = spec.stage.__name__
         self._failures = failures
+        self._comes_folded, self._goes_folded = folded
         with self._telling():
-            self._stage = stage(*args)
+            self._stage = spec.stage(*spec.args)
 
     def __call__(self, unit: pa.Table) -> pa.Table:
         with self._telling():
-            result: pa.Table = self._stage(unit)
-        return result
+            result: pa.Table = self._stage(_unfold(unit) if self._comes_folded else unit)
+        return _fold(result) if self._goes_folded else result
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
@@ -304,6 +321,22 @@ def _as_job_error(stage: str, error: BaseException) -> JobError:
     return JobError(f"{stage} failed: {type(error).__name__}: {lines[0] if lines else ''}")
 
 
+def _fold(table: pa.Table) -> pa.Table:
+    """Return a table of one row that holds the table."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data = sink.getvalue()
+    offsets = pa.py_buffer(np.array([0, data.size], np.int64).tobytes())
+    cell: pa.Array[Any] = pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, data])
+    return pa.table({"unit": cell})
+
+
+def _unfold(table: pa.Table) -> pa.Table:
+    cell: Any = table["unit"][0]
+    return pa.ipc.open_stream(cell.as_buffer()).read_all()
+
+
 def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: Any) -> Any:
     import ray.data as ray_data  # noqa: PLC0415 - heavy; only the driver of a run needs it
 
@@ -313,13 +346,14 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
     context.execution_options.preserve_order = False
     if hasattr(context, "execution_no_progress_timeout_s"):
         context.execution_no_progress_timeout_s = _NO_PROGRESS_SECONDS
-    dataset: Any = ray_data.from_arrow(list(units))
-    for spec in stages:
+    on_gpus = [spec.gpus > 0 for spec in stages] + [False]
+    dataset: Any = ray_data.from_arrow([_fold(unit) if on_gpus[0] else unit for unit in units])
+    for spec, folded in zip(stages, pairwise(on_gpus), strict=True):
         dataset = dataset.map_batches(
             # A class of its own, so that Ray's tools show the stage's name.
             type(spec.stage.__name__, (_Guarded,), {}),
-            fn_constructor_args=(spec.stage, failures, spec.args),
-            batch_size=None,
+            fn_constructor_args=(spec, failures, folded),
+            batch_size=1 if spec.gpus else None,
             batch_format="pyarrow",
             zero_copy_batch=True,
             compute=ray_data.ActorPoolStrategy(size=spec.workers, max_tasks_in_flight_per_actor=2),

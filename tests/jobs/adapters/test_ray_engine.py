@@ -36,6 +36,22 @@ def test_default_pools_share_the_cluster(
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("gpus", "share", "workers"),
+    [(1, 0.5, 2), (2, 0.4, 4), (2, 0.7, 2), (4, 1, 4), (4, 2, 2), (3, 2, 1), (1, 1 / 3, 3)],
+)
+def test_shares_of_gpus_fill_each_gpu(gpus: int, share: float, workers: int) -> None:
+    """Actors fill each GPU by itself: what is left of two does not make room for one more."""
+    sizes = plan_sizes(16, gpus, ResourcesConfig(gpus_per_worker=share), n_units=1000)
+    assert (sizes.embed_workers, sizes.embed_gpus) == (workers, share)
+
+
+def test_shares_above_one_gpu_are_whole() -> None:
+    """One and a half GPUs cannot be had; the key is named."""
+    with pytest.raises(ConfigError, match=r"resources\.gpus_per_worker is 1\.5"):
+        ResourcesConfig(gpus_per_worker=1.5)
+
+
 @given(
     cpus=st.integers(1, 64),
     parse=st.integers(0, 40),

@@ -100,12 +100,15 @@ class ModelConfig(Section):
     `chunk` vectors instead and say so, or refuse the job."""
     window_overlap: Annotated[int, Field(ge=0)] = 24
     """Most tokens of context that a window reads on each side of what it owns."""
-    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Number type of the model pass; identical cuts are claimed for float32 on a CPU."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Number type of the model pass. `auto`: the one that a dataset was begun with; at first, half
+    precision on a GPU, bfloat16 on a CPU that computes in it, else float32. In float32 cuts are the
+    same on every CPU, in the others on CPUs of one kind."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the model runs."""
     batch_tokens: PositiveInt = 8192
-    """Token budget of one forward pass, padding included."""
+    """Token budget of one forward pass on a GPU, padding included; halved when memory is short.
+    Passes on a CPU have a size of their own, which decides about the last bit of a vector."""
 
 
 class OutputConfig(Section):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from chunking.errors import ModelError
-from jobs.adapters.embedders import make_for_facts, settle
+from jobs.adapters.embedders import fix_dtype, make_for_facts, settle
 from jobs.adapters.ray_connect import check_answers, connect, is_local
 from jobs.adapters.ray_engine import Cluster, StageSpec, plan_sizes
 from jobs.adapters.stores import open_store, prove_writable
@@ -27,6 +27,7 @@ from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
 from jobs.ports import ObjectStore
 from jobs.progress import make_view
+from jobs.protocol.dataset import read_dataset
 from jobs.protocol.session import RunSession, preview_plan
 from jobs.recorded import run_settings, settings_record
 from jobs.records import SourceItem, version_tag
@@ -81,7 +82,9 @@ def run_job(request: RunRequest) -> int:
         prove_writable(store)
     # A missing extra is said before anything is written.
     find_word_breaks(config.parser.words)
-    embedder = make_for_facts(config, here=is_local(request.address))
+    known, here = read_dataset(store), is_local(request.address)
+    config = fix_dtype(config, here=here, made_with=known.model if known else None)
+    embedder = make_for_facts(config, here=here)
     config, note = settle(config, embedder)
     request = replace(request, config=config)
     if note is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from chunking.errors import ModelError
 from jobs.adapters import hash_embedder
@@ -10,7 +11,7 @@ from jobs.adapters.model_files import is_of_hub, locate
 from jobs.config import ChunkingConfig, Config
 from jobs.ports import Embedder
 
-__all__ = ["make_embedder", "make_for_facts", "settle"]
+__all__ = ["fix_dtype", "make_embedder", "make_for_facts", "settle"]
 
 _OWN_VECTORS = {"vectors": "chunk", "neighbour_weight": None}
 
@@ -32,6 +33,29 @@ def make_embedder(config: Config, *, threads: int | None = None) -> Embedder:
     from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415
 
     return SentenceTransformerEmbedder.load(config.model, threads=threads)
+
+
+def fix_dtype(config: Config, *, here: bool, made_with: Mapping[str, object] | None) -> Config:
+    """Return the configuration with a number type in the place of ``auto``.
+
+    ``here``: the documents will go through the model on this machine. ``made_with``: the
+    model of the dataset that is continued; its type is kept, so that a run on another
+    machine does not make everything anew.
+    """
+    if config.model.dtype != "auto":
+        return config
+    if config.model.name.startswith(hash_embedder.PREFIX):
+        dtype: object = "float32"
+    elif made_with is not None and made_with["name"] == config.model.name:
+        dtype = made_with["dtype"]
+    else:
+        from jobs.adapters.model_loading import fast_dtype, has_gpu  # noqa: PLC0415 - imports torch
+
+        asked = config.model.device == "cuda" or config.resources.gpus_per_worker > 0
+        found = here and config.model.device == "auto" and has_gpu()
+        dtype = fast_dtype("cuda" if asked or found else "cpu")
+    model = config.model.model_copy(update={"dtype": dtype})
+    return config.model_copy(update={"model": model})
 
 
 def make_for_facts(config: Config, *, here: bool) -> Embedder:

@@ -17,7 +17,7 @@ from transformers import CONFIG_MAPPING
 from chunking.errors import ModelError
 from jobs.config import ModelConfig
 
-__all__ = ["choose_device", "load_model", "loading"]
+__all__ = ["choose_device", "fast_dtype", "has_gpu", "load_model", "loading"]
 
 T = TypeVar("T")
 
@@ -40,6 +40,9 @@ _DTYPES = {
     "float16": torch.float16,
 }
 
+_BFLOAT16_CPUS = ("amx_bf16", "avx512_bf16", "bf16")
+"""Instruction sets with products of bfloat16; elsewhere it is emulated, and slow."""
+
 
 def load_model(config: ModelConfig, path: Path) -> SentenceTransformer:
     """Load the model that lies in a folder.
@@ -48,6 +51,7 @@ def load_model(config: ModelConfig, path: Path) -> SentenceTransformer:
         ModelError: it cannot be loaded, or brings code along that must not be run.
     """
     device = choose_device(config.device)
+    dtype = fast_dtype(device) if config.dtype == "auto" else config.dtype
     if not config.trust_remote_code:
         _refuse_code(config.name, path)
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -60,7 +64,7 @@ def load_model(config: ModelConfig, path: Path) -> SentenceTransformer:
             trust_remote_code=config.trust_remote_code,
             local_files_only=not config.trust_remote_code,
             truncate_dim=config.truncate_dim,
-            model_kwargs={"dtype": _DTYPES[config.dtype]},
+            model_kwargs={"dtype": _DTYPES[dtype]},
         ),
     )
     return model.eval()
@@ -87,11 +91,28 @@ def choose_device(asked: str) -> str:
         ModelError: a GPU is asked for, and there is none.
     """
     if asked == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if asked == "cuda" and not torch.cuda.is_available():
+        return "cuda" if has_gpu() else "cpu"
+    if asked == "cuda" and not has_gpu():
         msg = "model.device is cuda, but torch sees no GPU here"
         raise ModelError(msg)
     return asked
+
+
+def has_gpu() -> bool:
+    """Return whether torch sees a GPU here."""
+    return torch.cuda.is_available()
+
+
+def fast_dtype(device: str) -> str:
+    """Return the number type that a device computes fastest in without loss that is felt.
+
+    Of a GPU that is not on this machine the best is assumed.
+    """
+    if device == "cuda":
+        native = not has_gpu() or torch.cuda.is_bf16_supported(including_emulation=False)
+        return "bfloat16" if native else "float16"
+    able = torch.cpu.get_capabilities()
+    return "bfloat16" if any(able.get(name) for name in _BFLOAT16_CPUS) else "float32"
 
 
 def _refuse_code(name: str, path: Path) -> None:

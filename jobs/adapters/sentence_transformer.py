@@ -101,7 +101,7 @@ class SentenceTransformerEmbedder:
             normalize=self.normalize,
             query_prompt=self._chosen(config.query_prompt, ("query",)),
             passage_prompt=self._prompt,
-            dtype=config.dtype,
+            dtype=str(next(self._modules.transformer.parameters()).dtype).removeprefix("torch."),
         )
 
     def _chosen(self, asked: str | None, names: Sequence[str]) -> str:

@@ -30,12 +30,14 @@ SENTENCES = [
 @pytest.fixture(scope="module")
 def minilm() -> SentenceTransformerEmbedder:
     """Return the default model."""
-    return SentenceTransformerEmbedder.load(ModelConfig(), threads=1)
+    return SentenceTransformerEmbedder.load(ModelConfig(dtype="float32"), threads=1)
 
 
 def load(path: Path, **keys: object) -> SentenceTransformerEmbedder:
     """Return a model of a folder."""
-    return SentenceTransformerEmbedder.load(ModelConfig.model_validate({"name": str(path), **keys}))
+    return SentenceTransformerEmbedder.load(
+        ModelConfig.model_validate({"name": str(path), "dtype": "float32", **keys})
+    )
 
 
 def plain_states(path: Path, inputs: Sequence[NDArray[np.integer]]) -> list[NDArray[np.float32]]:

@@ -7,15 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import torch
 from numpy.typing import NDArray
 
 from chunking import ids, schemas
 from chunking.errors import DocumentError, ModelError
 from chunking.model import Document, Tokens
 from chunking.pooling import TokenRange
-from chunking.units import split_units
-from chunking.windows import plan_windows
 from jobs.adapters.hash_embedder import HashEmbedder
 from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder
 from jobs.config import Config, ModelConfig
@@ -497,71 +494,6 @@ def test_the_sources_metadata_wins() -> None:
     tables = stage(settings())([parsed("own", document)])
     assert dict(tables.documents["metadata"][0].as_py()) == {"acl": "staff", "author": "x"}
     assert dict(tables.chunks["metadata"][0].as_py())["acl"] == "staff"
-
-
-@pytest.fixture(scope="module")
-def minilm() -> SentenceTransformerEmbedder:
-    """Return the default model."""
-    return SentenceTransformerEmbedder.load(ModelConfig(), threads=1)
-
-
-def token_states(
-    minilm: SentenceTransformerEmbedder, token_ids: NDArray[np.uint32]
-) -> NDArray[np.float64]:
-    """Return the token vectors of one input from the bare network: no padding, no batch."""
-    with torch.inference_mode():
-        full = torch.tensor([[101, *map(int, token_ids), 102]])
-        states = minilm._transformer.auto_model(input_ids=full).last_hidden_state[0]
-    return states.numpy().astype(np.float64)[1:-1]
-
-
-def pooled_by_offsets(
-    row: dict[str, object], states: NDArray[np.float64], tokens: Tokens
-) -> NDArray[np.float64]:
-    """Return the mean of the states of the tokens inside a chunk's span."""
-    inside = (tokens.starts >= row["start_char"]) & (tokens.ends <= row["end_char"])
-    mean: NDArray[np.float64] = states[inside].mean(axis=0)
-    return mean / np.linalg.norm(mean)
-
-
-@pytest.mark.parametrize(("n_sections", "method"), [(1, "late"), (7, "late_windowed")])
-def test_minilm_late_vectors_equal_the_reference(
-    minilm: SentenceTransformerEmbedder, n_sections: int, method: str
-) -> None:
-    """Late chunking as published: the mean of each chunk's tokens, in one window or several."""
-    document = text(4, n_sections)
-    config = Config.model_validate(
-        {"output": {"sentence_dtype": "float32"}, "chunking": {"max_tokens": 60}}
-    )
-    tables = stage(config, minilm)([parsed("doc", document), parsed("other", text(6, 4))])
-    tokens = minilm.tokenize(document.text)
-    units = split_units(document, tokens)
-    windows = plan_windows(document, units, window_tokens=254, overlap=config.model.window_overlap)
-    states = np.zeros((len(tokens.ids), 384))
-    for window in windows:
-        first, last = units[window.first_unit].token_start, units[window.last_unit - 1].token_end
-        read = token_states(minilm, tokens.ids[window.start : window.end])
-        states[first:last] = read[first - window.start : last - window.start]
-    # The continuation of a table pools the header that its prefix repeats, too.
-    rows = [row for row in rows_of(tables, "chunks", "doc") if "|" not in row["prefix"]]
-    assert len(rows) > 1
-    for row in rows:
-        assert row["vectors"] == method
-        expected = pooled_by_offsets(row, states, tokens)
-        assert expected @ np.array(row["embedding"], np.float64) >= 0.99999
-
-
-def test_minilm_rows_do_not_depend_on_batches(minilm: SentenceTransformerEmbedder) -> None:
-    """A token budget of one window, and other documents beside it, change no bit of a row."""
-    documents = [parsed("a", text(7, 6)), parsed("b", text(8, 1)), parsed("c", text(9, 3))]
-    together = stage(Config(), minilm)(documents)
-    small = Config(model=ModelConfig(batch_tokens=1))
-    other = SentenceTransformerEmbedder(minilm._model, small.model, minilm._path)
-    alone = [stage(small, other)([document]) for document in documents]
-    for name in TABLES:
-        joined = pa.concat_tables([getattr(tables, name) for tables in alone])
-        order = pc.sort_indices(joined["doc_id"])
-        assert joined.take(order).equals(getattr(together, name).combine_chunks()), name
 
 
 def test_each_document_is_chunked_by_its_own_settings() -> None:

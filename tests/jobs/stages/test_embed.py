@@ -394,6 +394,12 @@ def test_chunks_that_cut_units_are_pooled_from_their_own_tokens() -> None:
         np.testing.assert_allclose(row["embedding"], mean / np.linalg.norm(mean), atol=1e-6)
 
 
+@pytest.fixture(scope="module")
+def minilm() -> SentenceTransformerEmbedder:
+    """Return the default model in float32."""
+    return SentenceTransformerEmbedder.load(ModelConfig(dtype="float32"), threads=1)
+
+
 def test_text_without_tokens_gets_the_models_own_vector(
     minilm: SentenceTransformerEmbedder,
 ) -> None:

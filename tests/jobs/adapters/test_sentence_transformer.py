@@ -73,20 +73,17 @@ def test_token_vectors_equal_a_plain_forward_pass(minilm: SentenceTransformerEmb
         np.testing.assert_array_equal(minilm.window_input(asked[index]), inputs[index])
 
 
-@pytest.mark.parametrize("budget", [1, 600, 100_000])
-def test_vectors_do_not_depend_on_the_batch(
-    minilm: SentenceTransformerEmbedder, budget: int
-) -> None:
-    """Bit for bit the same alone, together, in any order, under any token budget."""
+def test_vectors_do_not_depend_on_the_batch(minilm: SentenceTransformerEmbedder) -> None:
+    """Bit for bit the same alone, together, and in any order."""
     asked = windows([254, 40, 254, 7, 100, 41, 254, 100, 250, 12])
-    alone = [next(iter(minilm.embed_windows([window])))[1] for window in asked]
-    other = load(locate(MINILM, None), batch_tokens=budget)
-    together = dict(other.embed_windows(asked))
-    backwards = dict(other.embed_windows(asked[::-1]))
+    together = dict(minilm.embed_windows(asked))
+    backwards = dict(minilm.embed_windows(asked[::-1]))
     assert sorted(together) == list(range(len(asked)))
-    for i, vectors in enumerate(alone):
-        np.testing.assert_array_equal(together[i], vectors)
+    for i, vectors in together.items():
         np.testing.assert_array_equal(backwards[len(asked) - 1 - i], vectors)
+    for i in (0, 3):
+        ((_, alone),) = minilm.embed_windows([asked[i]])
+        np.testing.assert_array_equal(together[i], alone)
 
 
 def test_text_vectors_equal_the_models_own(minilm: SentenceTransformerEmbedder) -> None:

@@ -6,12 +6,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest_plugins = ["tests.servers"]
 
+CHECKOUT = Path(__file__).resolve().parents[1]
 _SOCKET_ROOM = 30  # Ray's socket names below its folder leave this much of the 107 bytes
 
 
@@ -27,7 +30,8 @@ RAY_FOLDER = _short_folder()
 """Ray's files of this test run; its programs inherit it, so that no other Ray is met."""
 
 # Set at import, before any test module imports torch, transformers, botocore or Ray.
-# RAY_ACCEL_...: as Ray will do by itself; unset, it warns.
+# RAY_ACCEL_...: as Ray will do by itself; unset, it warns. RAY_worker_niceness: Ray's
+# workers give way to every other process, so that a test beside them would starve them.
 os.environ.update(
     {
         "AWS_CONFIG_FILE": os.devnull,
@@ -39,11 +43,40 @@ os.environ.update(
         "RAY_DEDUP_LOGS": "0",
         "RAY_TMPDIR": str(RAY_FOLDER),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
         "TOKENIZERS_PARALLELISM": "false",
     }
 )
 for _name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "RAY_ADDRESS"):
     os.environ.pop(_name, None)
+
+
+@cache
+def _starts_ray(path: str) -> bool:
+    """Whether a file has tests that start a Ray."""
+    return "pytest.mark.ray" in (CHECKOUT / path).read_text("utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Where several processes share the files, leave all that start a Ray to one of them.
+
+    Two Rays at a time would only wait for each other's processors.
+    """
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - it calls this
+
+    class OneForRay(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "ray" if _starts_ray(file) else file
+
+    return OneForRay(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the tests that take longest where several processes share them."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not _starts_ray(item.location[0]))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -133,6 +133,44 @@ def run(  # noqa: PLR0913 - the options of the contract
 
 
 @app.command()
+def rechunk(  # noqa: PLR0913 - the options of the contract
+    dst: Annotated[str, typer.Argument(help="Folder or s3:// prefix of the dataset.")],
+    new_dst: Annotated[str, typer.Argument(help="Folder or s3:// prefix of the new dataset.")],
+    *,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to join; a local one is started if not given.")
+    ] = None,
+    take_over: Annotated[
+        bool, typer.Option(help="Take the new dataset from a run that holds it.")
+    ] = False,
+    endpoint_url: Endpoint = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Make NEW_DST from DST with other chunks, without parsing or running the model again.
+
+    Settings are those of DST; --config and --set change chunking and output.
+    """
+    from jobs.rechunk import RechunkRequest  # noqa: PLC0415 - heavy imports
+    from jobs.rechunk import rechunk as rechunk_dataset  # noqa: PLC0415
+
+    request = RechunkRequest(
+        dst=dst,
+        new_dst=new_dst,
+        config_file=config,
+        assignments=(*(assignments or ()), *_endpoint(endpoint_url)),
+        address=address,
+        take_over=take_over,
+        as_json=as_json,
+        verbosity=-1 if quiet else verbose,
+    )
+    raise typer.Exit(rechunk_dataset(request))
+
+
+@app.command()
 def status(
     dst: Annotated[str, typer.Argument(help="Folder or s3:// prefix of the dataset.")],
     *,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from chunking.errors import ConfigError
 from jobs.config import ChunkingOverride, Config
 
-__all__ = ["load_config"]
+__all__ = ["load_config", "make_config", "read_tree"]
 
 
 def load_config(path: Path | None = None, assignments: Iterable[str] = ()) -> Config:
@@ -25,11 +25,29 @@ def load_config(path: Path | None = None, assignments: Iterable[str] = ()) -> Co
     Raises:
         ConfigError: the file cannot be read, a key is unknown, or a value is not allowed.
     """
+    return make_config(read_tree(path, assignments))
+
+
+def read_tree(path: Path | None, assignments: Iterable[str]) -> dict[str, Any]:
+    """Return the sections of a YAML file, overridden by assignments; the keys are checked.
+
+    Raises:
+        ConfigError: the file cannot be read, or a key is unknown.
+    """
     tree = _read_yaml(path) if path else {}
     tree = {section: keys for section, keys in tree.items() if keys is not None}
     for assignment in assignments:
         _assign(tree, assignment)
     _check_keys(tree)
+    return tree
+
+
+def make_config(tree: Mapping[str, Any]) -> Config:
+    """Return the configuration with the keys of a tree, the others at their defaults.
+
+    Raises:
+        ConfigError: a value is not allowed.
+    """
     try:
         return Config.model_validate(tree)
     except ValidationError as error:

@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
-from jobs.adapters.ray_engine import BlockStream, Cluster, MeterClient
 from jobs.meter import Meter, Totals
 from jobs.ports import ObjectStore
 from jobs.progress import ProgressView, Snapshot
@@ -91,6 +90,39 @@ class Tasks(Protocol):
         ...
 
 
+class Costs(Protocol):
+    """What the stages have done so far, wherever they run."""
+
+    def totals(self, *, wait: bool = False) -> dict[str, Totals]:
+        """Return the newest totals that are here; with ``wait``, those of this moment."""
+        ...
+
+
+class Engine(Protocol):
+    """Where the work is done: a cluster, or this process."""
+
+    @property
+    def meter(self) -> Costs:
+        """The meter of its stages."""
+        ...
+
+    def tasks(self, function: Callable[..., Any], limit: int) -> Tasks:
+        """Return a pool that runs ``function``, ``limit`` at a time."""
+        ...
+
+
+class Stream(Protocol):
+    """The results of the stages, one per unit, as they come."""
+
+    def next(self, timeout: float) -> tuple[Any | None, bool]:
+        """Return the next result, if one is there, and whether the stream has ended."""
+        ...
+
+    def stop(self) -> None:
+        """Take no more results."""
+        ...
+
+
 class Threads:
     """Tasks in threads of this process, for the little work that needs no cluster."""
 
@@ -133,7 +165,7 @@ class Driver:
         self._view = view
         self._began = time.monotonic()
         self._own = Meter()
-        self._remote: MeterClient | None = None
+        self._remote: Costs | None = None
         self._jobs: deque[BucketJob] = deque()
         self._committed = session.plan.n_documents - sum(
             session.plan.size_of(number) for number in session.units_to_do()
@@ -151,11 +183,11 @@ class Driver:
             self._view.close()
         return self.totals()
 
-    def run(self, cluster: Cluster, stream: BlockStream) -> dict[str, Totals]:
+    def run(self, engine: Engine, stream: Stream) -> dict[str, Totals]:
         """Drive the job to its end, or to a clean stop when asked; return the totals."""
-        self._remote = cluster.meter
-        commits = cluster.tasks(commit, COMMITS_IN_FLIGHT)
-        publishes = cluster.tasks(publish, PUBLISHES_IN_FLIGHT)
+        self._remote = engine.meter
+        commits = engine.tasks(commit, COMMITS_IN_FLIGHT)
+        publishes = engine.tasks(publish, PUBLISHES_IN_FLIGHT)
         self._interrupt.install(polite=True)
         try:
             self._loop(stream, commits, publishes)
@@ -172,7 +204,7 @@ class Driver:
         remote = self._remote.totals(wait=wait) if self._remote else {}
         return {**remote, **self._own.totals()}
 
-    def _loop(self, stream: BlockStream, commits: Tasks, publishes: Tasks) -> None:
+    def _loop(self, stream: Stream, commits: Tasks, publishes: Tasks) -> None:
         ended = False
         while not self._interrupt.is_set():
             if not ended and not commits.full:
@@ -186,7 +218,7 @@ class Driver:
             if ended and not (commits or publishes or self._jobs):
                 return
 
-    def _wind_down(self, stream: BlockStream, commits: Tasks, publishes: Tasks) -> None:
+    def _wind_down(self, stream: Stream, commits: Tasks, publishes: Tasks) -> None:
         """Drop what is not finished, publish what is committed."""
         stream.stop()
         while commits:

@@ -144,7 +144,8 @@ class _File:
         self._table = table
         self._places: dict[str, tuple[int, int]] = {}
         start = 0
-        for doc_id, rows in itertools.groupby(table["doc_id"].to_pylist()):
+        doc_ids: list[Any] = table["doc_id"].to_pylist()
+        for doc_id, rows in itertools.groupby(doc_ids):
             n = sum(1 for _ in rows)
             self._places[doc_id] = (start, n)
             start += n

@@ -114,9 +114,10 @@ def settle_dataset(
     return current
 
 
-def keep_tokenizer(store: ObjectStore, description: bytes) -> None:
+def keep_tokenizer(store: ObjectStore, description: str) -> None:
     """Keep a tokenizer's description, under the hash by which settings name it."""
-    store.create(layout.tokenizer(tokenizer_digest(description)), description)
+    data = description.encode()
+    store.create(layout.tokenizer(tokenizer_digest(data)), data)
     fail_points.hit("dataset.tokenizer")
 
 

@@ -169,7 +169,7 @@ class RunSession:
         delete_missing: bool = True,
         retry_failed: bool = False,
         shuffle_seed: int | None = None,
-        tokenizer: bytes | None = None,
+        tokenizer: str | None = None,
     ) -> Plan:
         """Write the plan, settle ``dataset.json``, adopt what earlier runs had committed.
 

@@ -28,7 +28,7 @@ from chunking.units import split_units
 from chunking.windows import plan_windows
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
-from jobs.ports import Embedder
+from jobs.ports import Embedder, ObjectStore
 from jobs.records import ParsedDocument, UnitTables
 from jobs.stages.results import (
     DocumentResult,
@@ -38,8 +38,9 @@ from jobs.stages.results import (
     new_ids,
     sentences_table,
 )
+from jobs.stages.stored import StoredVectors, structure_table
 
-__all__ = ["EmbedStage"]
+__all__ = ["EmbedStage", "needs_vectors"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,7 +51,11 @@ Step = Callable[[Sequence[DocumentResult]], None]
 
 
 class EmbedStage:
-    """Turns parsed documents into rows in the published schemas; knows no engine."""
+    """Turns parsed documents into rows in the published schemas; knows no engine.
+
+    ``store``: that of the dataset whose sentence store the plan's ``structure_ref`` is
+    of; what is known there of a document does not go through the model again.
+    """
 
     def __init__(
         self,
@@ -59,12 +64,14 @@ class EmbedStage:
         *,
         fingerprint: str,
         run_id: str,
+        store: ObjectStore | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._embedder = embedder
         self._chunking = config.chunking
         self._overlap = config.model.window_overlap
         self._stored = np.dtype(config.output.sentence_dtype)
+        self._known = StoredVectors(store, embedder.facts, self._stored) if store else None
         self._keep_sentences = config.output.keep_sentences
         dimension = embedder.dimension
         self._chunks_schema = schemas.chunks_schema(dimension, config.output.dtype)
@@ -75,7 +82,7 @@ class EmbedStage:
         self._normalize = embedder.facts.normalize
         self._word_breaks = find_word_breaks(config.parser.words)
         # Whatever the documents of a unit are: tables do not come and go with them.
-        self._passes_the_model = any(map(_needs_vectors, config.chunking.all_settings()))
+        self._passes_the_model = any(map(needs_vectors, config.chunking.all_settings()))
 
     def __call__(self, documents: Sequence[ParsedDocument]) -> UnitTables:
         """Return the rows of a unit's documents, sorted by ``doc_id``, then position."""
@@ -90,6 +97,13 @@ class EmbedStage:
             chunks=chunks_table(results, self._chunks_schema),
             boundaries=boundaries_table(results),
             sentences=sentences_table(results, self._sentences_schema) if kept else None,
+            structure=(
+                structure_table(results, self._embedder.facts, sentences=kept)
+                if self._keep_sentences
+                else None
+            ),
+            model_tokens=sum(sum(result.model_tokens.values()) for result in results),
+            reused_tokens=sum(result.reused_tokens for result in results),
         )
 
     def begin(self, parsed: ParsedDocument, known: DocumentResult | None = None) -> DocumentResult:
@@ -98,7 +112,7 @@ class EmbedStage:
         result = DocumentResult(parsed=parsed, settings=settings)
         if known is not None:
             result.tokens, result.units, result.windows = known.tokens, known.units, known.windows
-            if _needs_vectors(settings):
+            if needs_vectors(settings):
                 result.window_hashes = known.window_hashes
                 result.vectors_UD = known.vectors_UD
         return result
@@ -107,7 +121,7 @@ class EmbedStage:
         """Fill results step by step; a model pass that one has already is not made again."""
         live = [result for result in results if result.document is not None]
         self._each("embed", self._prepare, [result for result in live if result.tokens is None])
-        passed = [result for result in live if _needs_vectors(result.settings)]
+        passed = [result for result in live if needs_vectors(result.settings)]
         self._guarded("embed", self._embed_units, [r for r in passed if r.vectors_UD is None])
         self._each("embed", self._measure, passed)
         self._each("chunk", self._chunk, live)
@@ -167,14 +181,47 @@ class EmbedStage:
                 window_hash(self._embedder.window_input(_window_ids(result, window)))
                 for window in result.windows
             ]
-            shape = (len(result.units), self._embedder.dimension)
-            result.vectors_UD = np.empty(shape, np.float32)
-        asked = [(result, window) for result in results for window in result.windows]
-        ranges = [pooling.unit_ranges(window, result.units) for result, window in asked]
+        asked: list[tuple[DocumentResult, TokenWindow]] = []
+        ranges: list[list[pooling.TokenRange]] = []
+        for result in results:
+            for window, owned in self._unknown(result):
+                asked.append((result, window))
+                ranges.append(owned)
+        self._spend("windows", results, asked)
         for result, window, means in self._window_means(asked, ranges):
             if result.vectors_UD is not None:
                 result.vectors_UD[window.first_unit : window.last_unit] = means
         self._store(results)
+
+    def _unknown(
+        self, result: DocumentResult
+    ) -> list[tuple[TokenWindow, list[pooling.TokenRange]]]:
+        """Fill in what the sentence store knows; return the other windows, with their ranges."""
+        vectors_UD = np.empty((len(result.units), self._embedder.dimension), np.float32)
+        result.vectors_UD, result.reused_tokens = vectors_UD, 0
+        known = self._known.of(result.parsed.plan) if self._known else None
+        unknown = []
+        for window, digest in zip(result.windows, result.window_hashes, strict=True):
+            owned = pooling.unit_ranges(window, result.units)
+            means = known.of(digest, owned) if known else None
+            if means is None:
+                unknown.append((window, owned))
+            else:
+                vectors_UD[window.first_unit : window.last_unit] = means
+                result.reused_tokens += window.end - window.start
+        return unknown
+
+    def _spend(
+        self,
+        purpose: str,
+        results: Sequence[DocumentResult],
+        asked: Sequence[tuple[DocumentResult, TokenWindow]],
+    ) -> None:
+        """Take note of the tokens that windows send through the model, context included."""
+        for result in results:
+            result.model_tokens[purpose] = 0
+        for result, window in asked:
+            result.model_tokens[purpose] += window.end - window.start
 
     def _embed_units_alone(self, results: Sequence[DocumentResult]) -> None:
         """Take the model's own vector of each unit, where token vectors mean nothing."""
@@ -182,6 +229,7 @@ class EmbedStage:
             text = _document(result).text
             texts = [text[unit.start : unit.end] for unit in result.units]
             result.vectors_UD = self._embedder.embed_texts(texts)
+            result.model_tokens["windows"] = sum(unit.n_tokens for unit in result.units)
         self._store(results)
 
     def _store(self, results: Sequence[DocumentResult]) -> None:
@@ -250,6 +298,7 @@ class EmbedStage:
             pooling.window_ranges(window, owned)
             for (_, window), (_, owned) in zip(asked, cuts, strict=True)
         ]
+        self._spend("cuts", results, asked)
         inputs = [_window_ids(result, window) for result, window in asked]
         for index, means in self._embedder.window_means(inputs, ranges):
             row, owned = cuts[index]
@@ -272,6 +321,7 @@ class EmbedStage:
             own = flat[start : start + len(group)]
             start += len(group)
             result.own_CD = own
+            result.model_tokens["chunks"] = sum(chunk.n_tokens for chunk in result.chunks)
             if result.settings.vectors == "blend" and result.embeddings_CD is not None:
                 own = blended(result.embeddings_CD, own, result.settings.neighbour_weight)
             result.embeddings_CD = own
@@ -292,7 +342,8 @@ class EmbedStage:
             ]
 
 
-def _needs_vectors(settings: ChunkingSettings) -> bool:
+def needs_vectors(settings: ChunkingSettings) -> bool:
+    """Return whether the vectors of units are asked for, by boundaries or by chunks."""
     return settings.pooled or settings.boundaries not in _NO_VECTORS_NEEDED
 
 

@@ -6,7 +6,7 @@ Shapes: U units, C chunks, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -37,6 +37,9 @@ _MESSAGE_CHARS = 1000
 class DocumentResult:
     """A document on its way through the stage; the one value here that is filled in steps.
 
+    ``model_tokens``: document tokens that went through the model, by what for;
+    ``reused_tokens``: those of windows whose vectors were known.
+
     ``vectors_UD``: the units' means as stored; None where no model pass was made.
     ``own_CD``: the model's own vectors of the chunks, each embedded alone; None where
     none was asked for. ``embeddings_CD``: the chunks' vectors, blended if so asked; None
@@ -58,6 +61,8 @@ class DocumentResult:
     methods: Sequence[str] = ()
     error: DocumentError | None = None
     seconds: float = 0.0
+    model_tokens: dict[str, int] = field(default_factory=dict)
+    reused_tokens: int = 0
 
     @property
     def document(self) -> Document | None:
@@ -75,7 +80,9 @@ def documents_table(
 ) -> pa.Table:
     """Return one ``documents`` row per result, failed and skipped ones included."""
     rows = [_document_row(result) for result in results]
-    constants = {"stale": False, "fingerprint": fingerprint, "run_id": run_id}
+    for row in rows:
+        row["fingerprint"] = row["fingerprint"] or fingerprint
+    constants = {"run_id": run_id}
     columns: dict[str, Any] = {
         "blocks": blocks_array(
             [r.document.blocks if r.document and r.chunks else None for r in results]
@@ -107,6 +114,8 @@ def _document_row(result: DocumentResult) -> dict[str, Any]:
         "n_chars": 0,
         "n_tokens": 0,
         "n_chunks": 0,
+        "stale": result.parsed.stale and result.error is None,
+        "fingerprint": result.parsed.fingerprint,
     }
     return row | _status(result) | (_text_facts(result, document) if document else {})
 

@@ -112,7 +112,7 @@ def _loaded(config: Config, revision: object, threads: int | None) -> Embedder:
 class RechunkUnit:
     """Reading back, embedding and chunking as one actor: there is nothing to wait for between."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the engine passes arguments by position
         self,
         config: Config,
         recorded: Recorded,

@@ -259,7 +259,7 @@ def run_job(
         heartbeat=False,
         workers=1,
     ) as session:
-        session.make_plan(source.items(), tokenizer=b"{}", **plan)
+        session.make_plan(source.items(), tokenizer="{}", **plan)
         for done, number in enumerate(session.units_to_do()):
             if done == interrupt_after:
                 break

@@ -93,7 +93,7 @@ def our_cuts(
 ) -> Iterator[Cut]:
     """Yield the chunks of every strategy."""
     documents = {name: mill.parse(folder / "corpora" / f"{name}.txt") for name in data.texts}
-    places = {name: _places(data.texts[name], documents[name]) for name in documents}
+    spots = {name: places(data.texts[name], documents[name]) for name in documents}
     choices: list[tuple[str, dict[str, object]]] = [
         ("optimal", {}), ("structural", {}), ("recursive", {}),
         ("fixed", {"target_tokens": FIXED_TARGET[args.band]}),
@@ -105,7 +105,7 @@ def our_cuts(
         vectors = []
         for name, document in documents.items():
             chunks = mill.chunk(document, preset=args.band, boundaries=strategy, **more)
-            where = places[name]
+            where = spots[name]
             pieces += [(name, where[c.span.start], where[c.span.end - 1] + 1) for c in chunks]
             inputs += [chunk.prefix + chunk.text for chunk in chunks]
             vectors.append(chunks.vectors)
@@ -120,7 +120,7 @@ def our_cuts(
         )
 
 
-def _places(text: str, document: ParsedText) -> dict[int, int]:
+def places(text: str, document: ParsedText) -> dict[int, int]:
     """Return where each visible code point of a parsed text stands in its file.
 
     Parsing changes blanks only, and drops a byte-order mark.

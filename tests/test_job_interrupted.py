@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,28 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first_and_second(
+    source: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Run to the end on two CPUs while a second driver tries; return the dataset and the second."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    out, two = folder / "out", ("--set", "resources.cpus=2")
+    process = start("run", source, out, *FAST, *SMALL_UNITS, *two, log=folder / "log")
+    wait_until(lambda: bool(list(out.glob("_chunkmill/runs/*/plan.parquet"))), process)
+    second = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    assert process.wait(timeout=240) == 0, (folder / "log").read_text()
+    return out, second
+
+
+@pytest.fixture(scope="module")
+def undisturbed(first_and_second: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
     """Return the dataset of a run that nothing disturbed."""
-    out = tmp_path_factory.mktemp("undisturbed") / "out"
-    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
-    assert done.returncode == 0, done.stderr
-    return out
+    return first_and_second[0]
 
 
-def _markers(out: Path) -> int:
-    return len(list(out.glob("_chunkmill/runs/*/units/*.json")))
+def _markers(out: Path, run: int) -> int:
+    """Count the units that a run has committed, or taken over from the one before."""
+    return len(list(out.glob(f"_chunkmill/runs/{run:08}-*/units/*.json")))
 
 
 def _end(process_id: int) -> None:
@@ -43,32 +56,36 @@ def _end(process_id: int) -> None:
         return
 
 
-def test_a_killed_driver_resumes_to_the_same_rows(
+def test_a_second_driver_is_refused(
+    first_and_second: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    """While one run holds the dataset, another ends in exit code 2 and says who holds it."""
+    out, second = first_and_second
+    assert second.returncode == 2
+    assert "--take-over" in second.stderr
+    assert len(rows(out, "documents")) == 40
+
+
+def test_killed_then_stopped_a_job_is_resumed_to_the_same_rows(
     source: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
-    """After kill -9 in mid-run the same command ends the work: nothing lost, nothing twice."""
+    """After kill -9 in mid-run, and SIGTERM in the next, the same command ends the work.
+
+    The stopped run publishes what is committed and ends with a hint; at the end nothing is
+    lost and nothing there twice.
+    """
     out = tmp_path / "out"
-    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "log")
-    wait_until(lambda: _markers(out) >= 2, process)
+    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "killed")
+    wait_until(lambda: _markers(out, 1) >= 2, process)
     process.kill()
     process.wait()
     _end(process.pid)
-    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
-    assert done.returncode == 0, done.stderr
-    assert same_rows(undisturbed, out) == ""
-    verified = chunkmill("verify", out, source, "--no-ray")
-    assert verified.returncode == 0, verified.stdout
-
-
-def test_a_stopped_run_says_how_to_go_on(source: Path, undisturbed: Path, tmp_path: Path) -> None:
-    """SIGTERM publishes what is committed, ends with a hint, and the next run ends the work."""
-    out = tmp_path / "out"
-    log = tmp_path / "log"
-    process = start("run", source, out, *FAST, *SMALL_UNITS, log=log)
-    wait_until(lambda: _markers(out) >= 2, process)
+    killed = _markers(out, 1)
+    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "stopped")
+    wait_until(lambda: _markers(out, 2) > killed, process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=120) == 1
-    last = log.read_text().strip().splitlines()[-1]
+    last = (tmp_path / "stopped").read_text().strip().splitlines()[-1]
     assert last == "run the same command again to go on."
     published = rows(out, "documents")
     assert 0 < len(published) <= 40
@@ -76,26 +93,8 @@ def test_a_stopped_run_says_how_to_go_on(source: Path, undisturbed: Path, tmp_pa
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["report"]["unchanged"] >= len(published)
     assert same_rows(undisturbed, out) == ""
-
-
-def test_a_second_driver_is_refused(source: Path, tmp_path: Path) -> None:
-    """While one run holds the dataset, another ends in exit code 2 and says who holds it."""
-    out = tmp_path / "out"
-    process = start("run", source, out, *FAST, *SMALL_UNITS, log=tmp_path / "log")
-    wait_until(lambda: bool(list(out.glob("_chunkmill/runs/*/plan.parquet"))), process)
-    second = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
-    assert second.returncode == 2
-    assert "--take-over" in second.stderr
-    assert process.wait(timeout=240) == 0
-
-
-@pytest.mark.parametrize("cpus", [1, 2])
-def test_small_machines_do_not_deadlock(source: Path, tmp_path: Path, cpus: int) -> None:
-    """On one CPU and on two the job ends, and commits before it has parsed everything."""
-    out = tmp_path / "out"
-    done = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--set", f"resources.cpus={cpus}")
-    assert done.returncode == 0, done.stderr
-    assert len(rows(out, "documents")) == 40
+    verified = chunkmill("verify", out, source, "--no-ray")
+    assert verified.returncode == 0, verified.stdout
 
 
 def test_three_nodes_of_one_cpu_do_not_deadlock(
@@ -118,18 +117,21 @@ def test_three_nodes_of_one_cpu_do_not_deadlock(
         cluster.shutdown()
 
 
-def test_a_limit_is_a_part_and_the_rest_follows(
+def test_a_limit_is_a_part_and_the_rest_follows_on_one_cpu(
     source: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
-    """--limit processes that many; a dry run writes nothing; the whole run adds the rest."""
-    out = tmp_path / "out"
+    """--limit processes that many; a dry run writes nothing; the whole run adds the rest.
+
+    On one CPU, where the stages must not wait for each other, the rows are those of two.
+    """
+    out, one = tmp_path / "out", ("--set", "resources.cpus=1")
     dry = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--dry-run", "--json")
     assert json.loads(dry.stdout)["to_process"] == 40
     assert not out.exists()
-    some = chunkmill("run", source, out, *FAST, *SMALL_UNITS, "--limit", "5")
+    some = chunkmill("run", source, out, *FAST, *SMALL_UNITS, *one, "--limit", "5")
     assert some.returncode == 0, some.stderr
     assert len(rows(out, "documents")) == 5
-    rest = chunkmill("run", source, out, *FAST, *SMALL_UNITS)
+    rest = chunkmill("run", source, out, *FAST, *SMALL_UNITS, *one)
     assert rest.returncode == 0, rest.stderr
     assert same_rows(undisturbed, out) == ""
 

@@ -1,6 +1,12 @@
+"""Where a text may be cut without a change of its tokens.
+
+Set ``CHUNKMILL_TOKENIZER_EXAMPLES`` for a longer search than the default one.
+"""
+
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -25,7 +31,11 @@ from jobs.adapters.tokenizer import FastTokenizer
 from tests.models import byte_level, metaspace, word_piece
 
 TRAINING = ["The ledger of the harbour, the river and the stones.\n\n", "f(x) == 2 * x + 1;"] * 20
-QUIET = profile(deadline=None, max_examples=300, derandomize=True)
+QUIET = profile(
+    deadline=None,
+    max_examples=int(os.environ.get("CHUNKMILL_TOKENIZER_EXAMPLES", "100")),
+    derandomize="CHUNKMILL_TOKENIZER_EXAMPLES" not in os.environ,
+)
 
 ODD = (
     "\u0301\u0323\u200d\ufeff\u00a0\u3000\u2028\x00\x0b\x0c"

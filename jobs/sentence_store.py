@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from chunking import ids
 from chunking.errors import StoreError
-from chunking.model import Block
+from chunking.model import Block, Tokens
 from chunking.pooling import TokenRange
 from jobs import layout
 from jobs.blocks import BLOCK_WITH_BOXES, blocks_from
 from jobs.config import STAGE_VERSIONS
 from jobs.ports import ModelFacts, ObjectStore
 
-__all__ = ["STRUCTURE", "KnownVectors", "SentenceStore", "vectors_id"]
+__all__ = ["STRUCTURE", "KnownVectors", "SentenceStore", "model_id"]
 
 _FILES = 4
 """Files that a reader holds at once; documents of one unit lie in few of them."""
@@ -47,23 +47,32 @@ WINDOW = pa.struct(
 )
 """A window: its input, its range in the document's tokens, the units that it owns."""
 
+_NUMBERS = pa.list_(pa.field("item", pa.uint32(), nullable=False))
+
 STRUCTURE = pa.schema(
     [
         pa.field("doc_id", pa.string(), nullable=False),
-        pa.field("vectors_id", pa.string()),  # of the unit vectors; null without a model pass
+        pa.field("made_by", pa.string(), nullable=False),  # see model_id
         pa.field(
             "blocks",
             pa.list_(pa.field("item", BLOCK_WITH_BOXES, nullable=False)),
             nullable=False,
         ),
         pa.field("windows", pa.list_(pa.field("item", WINDOW, nullable=False)), nullable=False),
+        pa.field("token_ids", _NUMBERS, nullable=False),
+        pa.field("token_steps", _NUMBERS, nullable=False),  # from start to start
+        pa.field("token_lengths", _NUMBERS, nullable=False),  # from start to end
+        pa.field("separators", pa.string(), nullable=False),
     ]
 )
-"""One row per document that was read: blocks with boxes and languages, and windows."""
+"""One row per document that was read: blocks with boxes and languages, windows, tokens.
+
+There are no windows where no model pass was made.
+"""
 
 
-def vectors_id(facts: ModelFacts) -> str:
-    """Return H of all that a model's vector of a given input depends on."""
+def model_id(facts: ModelFacts) -> str:
+    """Return H of all that a model's tokens and its vector of a given input depend on."""
     relevant = {name: value for name, value in asdict(facts).items() if name != "query_prompt"}
     relevant["stage"] = STAGE_VERSIONS["embed"]
     return ids.hash_fields(json.dumps(relevant, sort_keys=True))
@@ -104,14 +113,15 @@ class SentenceStore:
     ) -> KnownVectors | None:
         """Return a document's unit vectors, if ``made_by`` made them and ``dtype`` holds them.
 
-        ``made_by``: see :func:`vectors_id`. Vectors that were rounded to less than
+        ``made_by``: see :func:`model_id`. Vectors that were rounded to less than
         ``dtype`` are of no use to a document whose vectors shall not be.
 
         Raises:
             StoreError: a file is lost or damaged.
         """
-        row = self._structure(structure_ref, doc_id).to_pylist()[0]
-        if row["vectors_id"] != made_by or not row["windows"]:
+        names = ["made_by", "windows"]
+        row = self._structure(structure_ref, doc_id).select(names).to_pylist()[0]
+        if row["made_by"] != made_by or not row["windows"]:
             return None
         key = layout.sentences_of(structure_ref)
         sentences = self._file(key).of(doc_id)
@@ -121,6 +131,28 @@ class SentenceStore:
             return KnownVectors(by_window=dict(_windows(row["windows"], sentences)))
         except (IndexError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise StoreError(_damaged(key)) from error
+
+    def tokens(self, structure_ref: str, doc_id: str, made_by: str) -> Tokens | None:
+        """Return the tokens of a document's text, if they are those of ``made_by``.
+
+        Raises:
+            StoreError: the file is lost or damaged.
+        """
+        row = self._structure(structure_ref, doc_id)
+        if row["made_by"][0].as_py() != made_by:
+            return None
+        token_ids, steps, lengths = (
+            _numbers(row[name]) for name in ("token_ids", "token_steps", "token_lengths")
+        )
+        if not len(token_ids) == len(steps) == len(lengths):
+            raise StoreError(_damaged(structure_ref))
+        starts = np.cumsum(steps, dtype=np.int64)
+        return Tokens(
+            ids=token_ids,
+            starts=starts,
+            ends=starts + lengths,
+            separators=str(row["separators"][0].as_py()),
+        )
 
     def _structure(self, structure_ref: str, doc_id: str) -> pa.Table:
         rows = self._file(structure_ref).of(doc_id)
@@ -169,6 +201,11 @@ def _read(store: ObjectStore, key: str) -> pa.Table:
     except (KeyError, OSError, pa.ArrowException) as error:
         raise StoreError(_damaged(key)) from error
     return table.replace_schema_metadata(None)
+
+
+def _numbers(column: pa.ChunkedArray[Any]) -> NDArray[np.uint32]:
+    values: Any = column.combine_chunks()
+    return np.asarray(values.flatten().to_numpy(zero_copy_only=False), dtype=np.uint32)
 
 
 def _damaged(key: str) -> str:

@@ -123,9 +123,12 @@ def _documents(report: Mapping[str, Any]) -> str:
 
 def _work(report: Mapping[str, Any]) -> str:
     changes = report["changes"]
+    embed = report.get("stages", {}).get("embed", {})
+    reused = int(embed.get("reused_tokens", 0))
+    spared = f" ({reused:,} known from before)" if reused else ""
     return (
-        f"  work       {report['tokens']:,} tokens; {changes.get('upsert', 0):,} chunks written,"
-        f" {changes.get('delete', 0):,} removed"
+        f"  work       {report['tokens']:,} tokens{spared}; {changes.get('upsert', 0):,} chunks"
+        f" written, {changes.get('delete', 0):,} removed"
     )
 
 

@@ -54,14 +54,10 @@ WORDS = [
     "copper",
     "river",
     "signal",
-    "candle",
-    "market",
     "of",
     "the",
     "and",
     "quay",
-    "berth",
-    "tariff",
     "vessel",
 ]
 

@@ -10,6 +10,7 @@ Shapes: D dimensions, R ranges of tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +41,14 @@ class LazyEmbedder:
     ) -> None:
         self.facts = facts
         self.no_late = no_late
-        self._tokenizer = FastTokenizer(Tokenizer.from_str(description), facts.passage_prompt)
+        self.tokenizer_description: str | None = description
+        self._description = description
         self._load = load
         self._model: Embedder | None = None
+
+    @cached_property
+    def _tokenizer(self) -> FastTokenizer:
+        return FastTokenizer(Tokenizer.from_str(self._description), self.facts.passage_prompt)
 
     @property
     def dimension(self) -> int:
@@ -59,11 +65,6 @@ class LazyEmbedder:
     def supports_late(self) -> bool:
         """Whether token vectors can be pooled."""
         return self.no_late is None
-
-    @property
-    def tokenizer_description(self) -> str | None:
-        """The tokenizer as JSON."""
-        return self._tokenizer.description
 
     def tokenize(self, text: str) -> Tokens:
         """Return the text's tokens with offsets, special tokens left out."""

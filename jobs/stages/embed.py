@@ -55,6 +55,7 @@ class EmbedStage:
 
     ``store``: that of the dataset whose sentence store the plan's ``structure_ref`` is
     of; what is known there of a document does not go through the model again.
+    ``same_texts``: the documents' texts are those that are kept there, not later ones.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class EmbedStage:
         fingerprint: str,
         run_id: str,
         store: ObjectStore | None = None,
+        same_texts: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._embedder = embedder
@@ -72,6 +74,7 @@ class EmbedStage:
         self._overlap = config.model.window_overlap
         self._stored = np.dtype(config.output.sentence_dtype)
         self._known = StoredVectors(store, embedder.facts, self._stored) if store else None
+        self._kept_tokens = self._known if same_texts else None
         self._keep_sentences = config.output.keep_sentences
         dimension = embedder.dimension
         self._chunks_schema = schemas.chunks_schema(dimension, config.output.dtype)
@@ -162,7 +165,8 @@ class EmbedStage:
     def _prepare(self, results: Sequence[DocumentResult]) -> None:
         for result in results:
             document = _document(result)
-            result.tokens = self._embedder.tokenize(document.text)
+            known = self._kept_tokens.tokens(result.parsed.plan) if self._kept_tokens else None
+            result.tokens = known or self._embedder.tokenize(document.text)
             result.units = split_units(document, result.tokens, self._word_breaks)
             if self._embedder.supports_late:
                 result.windows = plan_windows(

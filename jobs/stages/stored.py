@@ -11,15 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from chunking.errors import StoreError
+from chunking.model import Tokens
 from jobs.blocks import blocks_array, list_array
 from jobs.ports import ModelFacts, ObjectStore
 from jobs.records import PlanRow
-from jobs.sentence_store import STRUCTURE, WINDOW, KnownVectors, SentenceStore, vectors_id
+from jobs.sentence_store import STRUCTURE, WINDOW, KnownVectors, SentenceStore, model_id
 from jobs.stages.results import DocumentResult
 
 __all__ = ["StoredVectors", "structure_table"]
 
 _LOG = logging.getLogger(__name__)
+
+_NONE = Tokens(ids=np.empty(0, np.uint32), starts=np.empty(0), ends=np.empty(0))
 
 
 class StoredVectors:
@@ -30,7 +33,7 @@ class StoredVectors:
 
     def __init__(self, store: ObjectStore, facts: ModelFacts, dtype: np.dtype[Any]) -> None:
         self._reader = SentenceStore(store)
-        self._made_by = vectors_id(facts)
+        self._made_by = model_id(facts)
         self._dtype = dtype
 
     def of(self, plan: PlanRow) -> KnownVectors | None:
@@ -43,6 +46,16 @@ class StoredVectors:
             _LOG.warning("%s: its stored vectors are not used: %s", plan.source_key, error)
             return None
 
+    def tokens(self, plan: PlanRow) -> Tokens | None:
+        """Return the tokens of a document whose text is the one that is kept, if they are known."""
+        if plan.structure_ref is None:
+            return None
+        try:
+            return self._reader.tokens(plan.structure_ref, plan.doc_id, self._made_by)
+        except StoreError as error:
+            _LOG.warning("%s: its stored tokens are not used: %s", plan.source_key, error)
+            return None
+
 
 def structure_table(
     results: Sequence[DocumentResult], facts: ModelFacts, *, sentences: bool
@@ -52,7 +65,6 @@ def structure_table(
     ``sentences``: whether the unit vectors are kept beside.
     """
     read = [result for result in results if result.document is not None]
-    made_by = vectors_id(facts)
     kept = [sentences and result.vectors_UD is not None for result in read]
     pairs = [
         list(zip(result.windows, result.window_hashes, strict=True)) if has_vectors else []
@@ -68,8 +80,26 @@ def structure_table(
     )
     arrays = [
         pa.array([result.parsed.plan.doc_id for result in read], pa.string()),
-        pa.array([made_by if has_windows else None for has_windows in pairs], pa.string()),
+        pa.array([model_id(facts)] * len(read), pa.string()),
         blocks_array([r.document.blocks if r.document else None for r in read], boxes=True),
         list_array([len(own) for own in pairs], windows),
+        *_tokens([result.tokens or _NONE for result in read]),
     ]
     return pa.Table.from_arrays(arrays, schema=STRUCTURE)
+
+
+def _tokens(documents: Sequence[Tokens]) -> list[pa.Array[Any]]:
+    """Return the columns of tokens: differences, which compress well."""
+    columns = (
+        [tokens.ids for tokens in documents],
+        [np.diff(tokens.starts, prepend=0) for tokens in documents],
+        [tokens.ends - tokens.starts for tokens in documents],
+    )
+    lists: list[pa.Array[Any]] = [
+        list_array(
+            [len(part) for part in parts],
+            pa.array(np.concatenate([np.empty(0, np.uint32), *parts]).astype(np.uint32)),
+        )
+        for parts in columns
+    ]
+    return [*lists, pa.array([tokens.separators for tokens in documents], pa.string())]

@@ -130,6 +130,7 @@ class RechunkUnit:
             fingerprint=run.settings.fingerprint,
             run_id=run.run_id,
             store=source,
+            same_texts=True,
         )
 
     def __call__(self, unit: pa.Table) -> pa.Table:

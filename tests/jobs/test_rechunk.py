@@ -186,7 +186,7 @@ def test_a_dataset_without_unit_vectors_is_embedded(
 
 def damage(folder: Path, pattern: str) -> None:
     """Turn over some bytes in the middle of the files that match."""
-    found = [path for path in folder.rglob(pattern)]
+    found = list(folder.rglob(pattern))
     assert found
     for path in found:
         data = bytearray(path.read_bytes())

@@ -16,7 +16,7 @@ from jobs.adapters.hash_embedder import HashEmbedder
 from jobs.adapters.stores import open_store
 from jobs.config import Config, SourceConfig
 from jobs.ports import ModelFacts
-from jobs.sentence_store import SentenceStore, vectors_id
+from jobs.sentence_store import SentenceStore, model_id
 from tests.chunking.strategies import DocumentBuilder
 from tests.local_jobs import compare, config_of, forget_structure, make_dataset, report_text
 
@@ -174,7 +174,14 @@ def test_the_store_gives_blocks_and_vectors_back(tmp_path: Path) -> None:
     assert reader.blocks(ref, doc_id) == document.blocks
     facts: ModelFacts = HashEmbedder(config_of().model).facts
     exact = np.dtype("float32")
-    assert reader.vectors(ref, doc_id, vectors_id(facts), exact) is not None
+    assert reader.vectors(ref, doc_id, model_id(facts), exact) is not None
     assert reader.vectors(ref, doc_id, "another", exact) is None
+    assert reader.tokens(ref, doc_id, "another") is None
+    kept = reader.tokens(ref, doc_id, model_id(facts))
+    assert kept is not None
+    fresh = HashEmbedder(config_of().model).tokenize(document.text)
+    for name in ("ids", "starts", "ends"):
+        assert np.array_equal(getattr(kept, name), getattr(fresh, name))
+    assert kept.separators == fresh.separators
     with pytest.raises(StoreError):
         reader.blocks(ref, "0" * 32)

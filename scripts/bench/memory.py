@@ -2,10 +2,11 @@
 
 Generated documents of widely differing sizes go through the stage in units, as in the
 actor of a job; none is kept. Printed is the resident memory of the process after every
-250 documents, which should not rise once all sizes have been seen, and then the peak
-over single documents of the sizes given by ``--big``. Both hold for the model and the
-settings that are given as for a job: ``model.name=hash:64`` is a test double that needs
-no time, so that large numbers can be tried.
+250 documents, which should not rise once all sizes have been seen: math libraries keep a
+kernel for each length of input, so that documents of every size up to ``--warm`` words go
+first. Then comes the peak over single documents of the sizes given by ``--big``. All hold
+for the model and the settings that are given as for a job: ``model.name=hash:64`` is a
+test double that needs no time, so that large numbers can be tried.
 """
 
 from __future__ import annotations
@@ -134,6 +135,17 @@ def embedded(stage: EmbedStage, documents: Sequence[ParsedDocument]) -> tuple[in
     return int(pc.sum(tables.documents["n_tokens"]).as_py() or 0), tables.chunks.num_rows
 
 
+def warmed(stage: EmbedStage, args: argparse.Namespace) -> None:
+    """Put documents of every size through, so that every length of input has been seen."""
+    writer = Writer(seed=3)
+    sizes = range(1, args.warm + 1)
+    for first in range(0, len(sizes), args.unit):
+        unit = [parsed(n, writer.document(n)) for n in sizes[first : first + args.unit]]
+        embedded(stage, unit)
+    gc.collect()
+    print(f"after documents of up to {args.warm} words: {Memory.read().now / MIB:.1f} MiB\n")
+
+
 def over_many(stage: EmbedStage, args: argparse.Namespace) -> None:
     """Print the curve over many documents, and how far it rises in its second half."""
     writer = Writer(seed=1)
@@ -183,16 +195,19 @@ def main() -> None:
     parser.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="as --set of a run")
     parser.add_argument("--documents", type=int, default=3_000)
     parser.add_argument("--words", type=int, default=200, help="median words of a document")
+    parser.add_argument("--warm", type=int, default=120, help="words of the largest warm-up text")
     parser.add_argument("--unit", type=int, default=32, help="documents of a unit")
     parser.add_argument("--every", type=int, default=250)
     parser.add_argument("--big", type=int, nargs="*", default=[], metavar="WORDS")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     config = load_config(None, args.settings)
-    stage = EmbedStage(
-        make_embedder(config, threads=args.threads), config, fingerprint="", run_id=""
-    )
-    print(f"{config.model.name} {config.model.dtype}; loaded: {Memory.read().now / MIB:.1f} MiB\n")
+    embedder = make_embedder(config, threads=args.threads)
+    stage = EmbedStage(embedder, config, fingerprint="", run_id="")
+    model = f"{config.model.name} {embedder.facts.dtype}"
+    print(f"{model}; loaded: {Memory.read().now / MIB:.1f} MiB\n")
+    if args.warm:
+        warmed(stage, args)
     if args.documents:
         over_many(stage, args)
     if args.big:

@@ -18,6 +18,7 @@ __all__ = [
     "bucket_version",
     "lease_epoch",
     "lease_heartbeat",
+    "own_vectors_of",
     "plain",
     "plain_changes",
     "plain_run",
@@ -122,6 +123,11 @@ def structure(run_id: str, unit: int, attempt: str) -> str:
 def sentences_of(structure_key: str) -> str:
     """Return the key of the sentence store that belongs to a structure file."""
     return structure_key.removesuffix(_STRUCTURE) + ".parquet"
+
+
+def own_vectors_of(structure_key: str) -> str:
+    """Return the key of the chunks' own vectors that belong to a structure file."""
+    return structure_key.removesuffix(_STRUCTURE) + ".chunks.parquet"
 
 
 def tokenizer(digest: str) -> str:

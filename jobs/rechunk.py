@@ -257,7 +257,7 @@ def _model_passes(old: _Old, config: Config) -> str | None:
         elif config.output.sentence_dtype > before.output.sentence_dtype:
             reasons.append(f"DST keeps unit vectors in {before.output.sentence_dtype} only")
     if any(_embeds_chunks(settings) for settings in asked):
-        reasons.append("each new chunk is embedded by itself")
+        reasons.append("each chunk that is new is embedded by itself")
     if not reasons:
         return None
     counts = [version.counts for version in old.versions]

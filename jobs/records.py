@@ -173,7 +173,8 @@ class UnitTables:
 
     ``documents`` has one row per planned document of the unit, whatever happened to
     it. ``sentences`` is None where no model pass was made or it is not kept; so is
-    ``structure``, of which see :mod:`jobs.sentence_store`, where it is not kept.
+    ``structure`` where it is not kept, and ``own_vectors`` where no chunk was embedded by
+    itself; of these see :mod:`jobs.sentence_store`.
     ``model_tokens`` went through the model, ``reused_tokens`` were spared it.
     """
 
@@ -182,6 +183,7 @@ class UnitTables:
     boundaries: pa.Table
     sentences: pa.Table | None
     structure: pa.Table | None = None
+    own_vectors: pa.Table | None = None
     model_tokens: int = 0
     reused_tokens: int = 0
 

@@ -1,9 +1,11 @@
 """The sentence store: what is kept of a document so that its chunks can be made anew.
 
-Per unit attempt two files lie side by side: the sentences, one row per unit of embedding
-with its vector (:func:`chunking.schemas.sentences_schema`), and the structure, one row
-per document (:data:`STRUCTURE`): what neither ``documents`` nor the sentences hold. Both
-are immutable. Whoever reads them decides what a lost or damaged file costs.
+Per unit attempt files lie side by side: the sentences, one row per unit of embedding
+with its vector (:func:`chunking.schemas.sentences_schema`); the structure, one row per
+document (:data:`STRUCTURE`): what neither ``documents`` nor the sentences hold; and,
+where chunks were embedded by themselves, their own vectors before they are mixed with
+others (:func:`own_schema`). All are immutable. Whoever reads them decides what a lost or
+damaged file costs.
 
 Shapes: U units, D dimensions.
 """
@@ -31,7 +33,7 @@ from jobs.blocks import BLOCK_WITH_BOXES, blocks_from
 from jobs.config import STAGE_VERSIONS
 from jobs.ports import ModelFacts, ObjectStore
 
-__all__ = ["STRUCTURE", "KnownVectors", "SentenceStore", "model_id"]
+__all__ = ["STRUCTURE", "KnownVectors", "SentenceStore", "model_id", "own_schema"]
 
 _FILES = 4
 """Files that a reader holds at once; documents of one unit lie in few of them."""
@@ -63,12 +65,25 @@ STRUCTURE = pa.schema(
         pa.field("token_steps", _NUMBERS, nullable=False),  # from start to start
         pa.field("token_lengths", _NUMBERS, nullable=False),  # from start to end
         pa.field("separators", pa.string(), nullable=False),
+        pa.field("n_own", pa.int32(), nullable=False),  # rows among the chunks' own vectors
     ]
 )
 """One row per document that was read: blocks with boxes and languages, windows, tokens.
 
 There are no windows where no model pass was made.
 """
+
+
+def own_schema(dimension: int) -> pa.Schema:
+    """Return the schema of the chunks' own vectors: exact, by a hash of the input."""
+    vector = pa.list_(pa.field("item", pa.float32(), nullable=False), dimension)
+    return pa.schema(
+        [
+            pa.field("doc_id", pa.string(), nullable=False),
+            pa.field("input_hash", pa.string(), nullable=False),
+            pa.field("vector", vector, nullable=False),
+        ]
+    )
 
 
 def model_id(facts: ModelFacts) -> str:
@@ -153,6 +168,26 @@ class SentenceStore:
             ends=starts + lengths,
             separators=str(row["separators"][0].as_py()),
         )
+
+    def own(
+        self, structure_ref: str, doc_id: str, made_by: str
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return a document's chunk inputs, by hash, with the own vectors of ``made_by``.
+
+        Raises:
+            StoreError: a file is lost or damaged.
+        """
+        names = ["made_by", "n_own"]
+        row = self._structure(structure_ref, doc_id).select(names).to_pylist()[0]
+        if row["made_by"] != made_by or not row["n_own"]:
+            return {}
+        key = layout.own_vectors_of(structure_ref)
+        rows = self._file(key).of(doc_id)
+        try:
+            hashes: list[Any] = rows["input_hash"].to_pylist()
+            return dict(zip(hashes, _matrix(rows["vector"]), strict=True))
+        except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+            raise StoreError(_damaged(key)) from error
 
     def _structure(self, structure_ref: str, doc_id: str) -> pa.Table:
         rows = self._file(structure_ref).of(doc_id)

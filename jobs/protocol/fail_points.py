@@ -40,6 +40,7 @@ FAIL_POINTS: tuple[str, ...] = (
     "unit.boundaries",
     "unit.sentences",
     "unit.structure",
+    "unit.own_vectors",
     "unit.marker",
     "publish.index",
     "publish.boundaries",

@@ -166,6 +166,10 @@ def _write(
         key = layout.structure(run.run_id, unit.unit, attempt)
         yield write_table(store, key, tables.structure, name="structure", facts=facts)
         fail_points.hit("unit.structure")
+        if tables.own_vectors is not None:
+            key = layout.own_vectors_of(key)
+            yield write_table(store, key, tables.own_vectors, name="own_vectors", facts=facts)
+            fail_points.hit("unit.own_vectors")
     for name, table, schema in (
         ("documents", documents, schemas.DOCUMENTS),
         ("chunks", tables.chunks, run.chunks_schema),

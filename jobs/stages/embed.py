@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from chunking import pooling, schemas
-from chunking.blending import blended
 from chunking.chunker import chunk_document
 from chunking.distances import distances
 from chunking.errors import DocumentError, ErrorKind, JobError, ModelError, UsageError
@@ -30,6 +30,7 @@ from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.ports import Embedder, ObjectStore
 from jobs.records import ParsedDocument, UnitTables
+from jobs.stages.own_vectors import embed_chunks_alone, embed_tokenless, input_hashes
 from jobs.stages.results import (
     DocumentResult,
     boundaries_table,
@@ -38,7 +39,7 @@ from jobs.stages.results import (
     new_ids,
     sentences_table,
 )
-from jobs.stages.stored import StoredVectors, structure_table
+from jobs.stages.stored import StoredVectors, own_table, structure_table
 
 __all__ = ["EmbedStage", "needs_vectors"]
 
@@ -100,14 +101,24 @@ class EmbedStage:
             chunks=chunks_table(results, self._chunks_schema),
             boundaries=boundaries_table(results),
             sentences=sentences_table(results, self._sentences_schema) if kept else None,
-            structure=(
-                structure_table(results, self._embedder.facts, sentences=kept)
-                if self._keep_sentences
-                else None
-            ),
+            **self._kept(results, sentences=kept),
             model_tokens=sum(sum(result.model_tokens.values()) for result in results),
             reused_tokens=sum(result.reused_tokens for result in results),
         )
+
+    def _kept(
+        self, results: Sequence[DocumentResult], *, sentences: bool
+    ) -> dict[str, pa.Table | None]:
+        """Return what is kept for a later choice of chunks, beside the sentences."""
+        if not self._keep_sentences:
+            return {}
+        facts = self._embedder.facts
+        embedded = [r for r in results if r.document is not None and r.own_CD is not None]
+        hashes = [input_hashes(result) for result in embedded]
+        return {
+            "structure": structure_table(results, facts, sentences=sentences),
+            "own_vectors": own_table(embedded, hashes, facts.dimension) if embedded else None,
+        }
 
     def begin(self, parsed: ParsedDocument, known: DocumentResult | None = None) -> DocumentResult:
         """Return a document's result, to be filled; ``known`` lends it an earlier model pass."""
@@ -282,8 +293,9 @@ class EmbedStage:
 
     def _embed_chunks(self, results: Sequence[DocumentResult]) -> None:
         self._pool([result for result in results if result.settings.pooled])
-        self._embed_texts([result for result in results if result.settings.vectors != "late"])
-        self._embed_tokenless(results)
+        alone = [result for result in results if result.settings.vectors != "late"]
+        embed_chunks_alone(self._embedder, alone, self._known)
+        embed_tokenless(self._embedder, results)
 
     def _pool(self, results: Sequence[DocumentResult]) -> None:
         """Pool the chunks' vectors; windows with a unit that a chunk cuts are run once more."""
@@ -317,34 +329,6 @@ class EmbedStage:
             method = "late" if len(result.windows) == 1 else "late_windowed"
             result.methods = [method] * len(result.chunks)
 
-    def _embed_texts(self, results: Sequence[DocumentResult]) -> None:
-        texts = [_inputs(result) for result in results]
-        flat = self._embedder.embed_texts([text for group in texts for text in group])
-        start = 0
-        for result, group in zip(results, texts, strict=True):
-            own = flat[start : start + len(group)]
-            start += len(group)
-            result.own_CD = own
-            result.model_tokens["chunks"] = sum(chunk.n_tokens for chunk in result.chunks)
-            if result.settings.vectors == "blend" and result.embeddings_CD is not None:
-                own = blended(result.embeddings_CD, own, result.settings.neighbour_weight)
-            result.embeddings_CD = own
-            result.methods = [result.settings.vectors] * len(group)
-
-    def _embed_tokenless(self, results: Sequence[DocumentResult]) -> None:
-        """Give chunks whose text makes no token (control characters) the model's own vector."""
-        for result in results:
-            if result.embeddings_CD is None:
-                continue
-            empty = np.flatnonzero(~result.embeddings_CD.any(axis=1)).tolist()
-            if not empty:
-                continue
-            inputs = _inputs(result)
-            result.embeddings_CD[empty] = self._embedder.embed_texts([inputs[i] for i in empty])
-            result.methods = [
-                "chunk" if i in set(empty) else method for i, method in enumerate(result.methods)
-            ]
-
 
 def needs_vectors(settings: ChunkingSettings) -> bool:
     """Return whether the vectors of units are asked for, by boundaries or by chunks."""
@@ -372,11 +356,6 @@ def _window_ids(result: DocumentResult, window: TokenWindow) -> NDArray[np.uint3
         msg = "a document without tokens has no windows"
         raise LookupError(msg)
     return result.tokens.ids[window.start : window.end]
-
-
-def _inputs(result: DocumentResult) -> list[str]:
-    text = _document(result).text
-    return [chunk.prefix + text[chunk.start : chunk.end] for chunk in result.chunks]
 
 
 def _owners(windows: Sequence[TokenWindow], units: Iterable[int]) -> list[TokenWindow]:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from chunking.errors import StoreError
 from chunking.model import Tokens
 from jobs.blocks import blocks_array, list_array
 from jobs.ports import ModelFacts, ObjectStore
 from jobs.records import PlanRow
-from jobs.sentence_store import STRUCTURE, WINDOW, KnownVectors, SentenceStore, model_id
+from jobs.sentence_store import (
+    STRUCTURE,
+    WINDOW,
+    KnownVectors,
+    SentenceStore,
+    model_id,
+    own_schema,
+)
 from jobs.stages.results import DocumentResult
 
-__all__ = ["StoredVectors", "structure_table"]
+__all__ = ["StoredVectors", "own_table", "structure_table"]
 
 _LOG = logging.getLogger(__name__)
 
-_NONE = Tokens(ids=np.empty(0, np.uint32), starts=np.empty(0), ends=np.empty(0))
+_NOWHERE = np.empty(0, np.int64)
+_NONE = Tokens(ids=np.empty(0, np.uint32), starts=_NOWHERE, ends=_NOWHERE)
 
 
 class StoredVectors:
@@ -56,6 +65,37 @@ class StoredVectors:
             _LOG.warning("%s: its stored tokens are not used: %s", plan.source_key, error)
             return None
 
+    def own(self, plan: PlanRow) -> Mapping[str, NDArray[np.float32]]:
+        """Return the model's own vectors of chunks of a document, by a hash of the input."""
+        if plan.structure_ref is None:
+            return {}
+        try:
+            return self._reader.own(plan.structure_ref, plan.doc_id, self._made_by)
+        except StoreError as error:
+            _LOG.warning("%s: its chunks' vectors are not used: %s", plan.source_key, error)
+            return {}
+
+
+def own_table(
+    results: Sequence[DocumentResult], hashes: Sequence[Sequence[str]], dimension: int
+) -> pa.Table:
+    """Return one row per chunk of the documents whose chunks were embedded by themselves."""
+    schema = own_schema(dimension)
+    rows = [result.own_CD for result in results if result.own_CD is not None]
+    flat = np.concatenate([row.reshape(-1) for row in rows])
+    from_arrays: Any = pa.FixedSizeListArray.from_arrays  # the stubs know no ``type``
+    return pa.Table.from_arrays(
+        [
+            pa.array(
+                [r.parsed.plan.doc_id for r, own in zip(results, hashes, strict=True) for _ in own],
+                pa.string(),
+            ),
+            pa.array(list(chain.from_iterable(hashes)), pa.string()),
+            from_arrays(pa.array(flat, pa.float32()), type=schema.field("vector").type),
+        ],
+        schema=schema,
+    )
+
 
 def structure_table(
     results: Sequence[DocumentResult], facts: ModelFacts, *, sentences: bool
@@ -84,6 +124,7 @@ def structure_table(
         blocks_array([r.document.blocks if r.document else None for r in read], boxes=True),
         list_array([len(own) for own in pairs], windows),
         *_tokens([result.tokens or _NONE for result in read]),
+        pa.array([0 if r.own_CD is None else len(r.own_CD) for r in read], pa.int32()),
     ]
     return pa.Table.from_arrays(arrays, schema=STRUCTURE)
 

@@ -35,13 +35,16 @@ __all__ = ["Committed", "EmbedUnit", "Published", "RechunkUnit", "commit", "plan
 
 RESULT = pa.schema(
     [
-        pa.field(name, pa.large_binary(), nullable=name in ("sentences", "structure"))
-        for name in ("plan", "documents", "chunks", "boundaries", "sentences", "structure")
+        *(
+            pa.field(name, pa.large_binary(), nullable=False)
+            for name in ("plan", "documents", "chunks", "boundaries")
+        ),
+        *(pa.field(name, pa.large_binary()) for name in ("sentences", "structure", "own_vectors")),
     ]
 )
 """One row: the Arrow streams of a unit's plan rows and result tables."""
 
-_TABLES = ("documents", "chunks", "boundaries", "sentences", "structure")
+_TABLES = ("documents", "chunks", "boundaries", "sentences", "structure", "own_vectors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +219,7 @@ def _unpack(result: pa.Table) -> tuple[PlannedUnit, UnitTables]:
         boundaries=boundaries,
         sentences=_kept(result["sentences"]),
         structure=_kept(result["structure"]),
+        own_vectors=_kept(result["own_vectors"]),
     )
 
 

@@ -121,6 +121,7 @@ def process(unit: PlannedUnit, source: FakeSource, config: RunSettings) -> UnitT
         boundaries=pa.Table.from_pylist(boundaries, schemas.BOUNDARIES),
         sentences=sentences,
         structure=pa.table({"doc_id": pa.array([row["doc_id"] for row in documents])}),
+        own_vectors=pa.table({"doc_id": pa.array([row["doc_id"] for row in chunks])}),
     )
 
 

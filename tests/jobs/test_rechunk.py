@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from jobs.rechunk import RechunkRequest, rechunk
 from tests.local_jobs import compare, config_of, failed, make_dataset, read_rows, report_text
 
 DOCUMENTS: dict[str, Document | ParseOutcome] = {
-    "long.pdf": report_text(1, 12),
+    "long.pdf": report_text(1, 8),
     "short.pdf": report_text(2, 1),
     "secret.pdf": report_text(3, 4),
     "blank.pdf": Document(text="", blocks=(), title="Blank"),
@@ -53,7 +54,7 @@ CHOICES: list[dict[str, Any]] = [
     {"boundaries": "semantic", "threshold": 80, "max_tokens": 150},
     {"boundaries": "fixed", "max_tokens": 60, "overlap": 10},
     {"boundaries": "fixed", "target_chars": 150, "max_tokens": 100},
-    {"boundaries": "recursive", "max_tokens": 32, "target_tokens": 30, "min_tokens": 0},
+    {"boundaries": "recursive", "max_tokens": 40, "target_tokens": 30, "min_tokens": 0},
     {"boundaries": "structural", "vectors": "none"},
     {"boundaries": "semantic", "vectors": "chunk", "buffer": 1},
     {"vectors": "blend", "max_tokens": 120},
@@ -261,3 +262,25 @@ def test_another_model_under_the_same_name_is_refused(dataset: Path, tmp_path: P
             again(dataset, tmp_path / "new")
     finally:
         facts.write_text(before)
+
+
+def test_a_preset_brings_its_own_sizes(tmp_path: Path) -> None:
+    """Sizes and vectors that DST was given do not stand against a preset asked for now."""
+    given = config_of(preset="small", max_tokens=90, vectors="none")
+    make_dataset(tmp_path / "old", given, DOCUMENTS)
+    file = tmp_path / "job.yaml"
+    file.write_text("chunking: {preset: large}\nmodel: {name: 'hash:16', dtype: auto}\n")
+    request = RechunkRequest(
+        dst=str(tmp_path / "old"),
+        new_dst=str(tmp_path / "new"),
+        config_file=file,
+        assignments=("limits.max_failed=100%",),
+        verbosity=-1,
+    )
+    assert rechunk(request) == 0
+    make_dataset(tmp_path / "fresh", config_of(preset="large"), DOCUMENTS)
+    compare(tmp_path / "new", tmp_path / "fresh", 1 - 1e-6)
+    facts = json.loads((tmp_path / "new" / "_chunkmill" / "dataset.json").read_text())
+    fresh = json.loads((tmp_path / "fresh" / "_chunkmill" / "dataset.json").read_text())
+    assert facts["fingerprint"] == fresh["fingerprint"]
+    assert facts["chunking"] == fresh["chunking"]

@@ -20,7 +20,7 @@ from jobs.sentence_store import SentenceStore, model_id
 from tests.chunking.strategies import DocumentBuilder
 from tests.local_jobs import compare, config_of, forget_structure, make_dataset, report_text
 
-N_SECTIONS = 24
+N_SECTIONS = 20
 NEW = "A new paragraph says what was not known before, and ends here."
 
 

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers.base.modules import Transformer
 
+from jobs.adapters.heap import release
 from jobs.adapters.packed import fill_passes, find_offset, packed_features
 
 __all__ = ["ModelPasses", "Pass", "batches"]
@@ -116,6 +117,7 @@ class ModelPasses:
             waiting = done, _fetch(result)
         if waiting is not None:
             yield waiting[0], waiting[1]()
+            release()
 
     def _in_packed(
         self, inputs: Sequence[Ids], finish: Finish

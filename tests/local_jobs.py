@@ -140,7 +140,8 @@ def make_dataset(
     )
     counts = {"documents": 0, "model_tokens": 0, "reused_tokens": 0}
     with RunSession.open(store, settings, heartbeat=False, workers=1) as session:
-        session.make_plan([_item(key, documents[key]) for key in documents], **plan)
+        items = [_item(key, documents[key]) for key in documents]
+        session.make_plan(items, tokenizer=embedder.tokenizer_description, **plan)
         stage = EmbedStage(
             embedder,
             config,

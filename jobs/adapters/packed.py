@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +39,9 @@ PASS_TOKENS = 2048
 
 SHARED_TOKENS = 512
 """Windows up to this length share passes; a longer one fills a pass of its own."""
+
+_STEP = 16
+"""Attention is faster over a multiple of this many tokens, up to which it reads on."""
 
 _NAME = "chunkmill_packed"
 _BOUNDS = "cu_seq_lens_q"
@@ -73,7 +77,7 @@ def fill_passes(lengths: Sequence[int]) -> Iterator[list[int]]:
         shared[length].reverse()
     while waiting:
         taken: list[int] = []
-        room = PASS_TOKENS
+        room = PASS_TOKENS - _STEP
         while (at := bisect_right(waiting, room)) > 0:
             length = waiting[at - 1]
             taken.append(shared[length].pop())
@@ -92,7 +96,7 @@ def packed_features(
     """
     lengths = [len(part) for part in inputs]
     total = sum(lengths)
-    rows = PASS_TOKENS if max(lengths) <= SHARED_TOKENS else total
+    rows = PASS_TOKENS if max(lengths) <= SHARED_TOKENS else total + _STEP
     ids = np.full(rows, pad, np.int64)
     positions = np.full(rows, offset, np.int64)
     ids[:total] = np.concatenate(inputs)
@@ -168,22 +172,36 @@ def _attend(
     if _BOUNDS not in kwargs:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **kwargs)
     bounds = kwargs.pop(_BOUNDS).tolist()
+    causal = kwargs.get("is_causal")
+    causal = getattr(module, "is_causal", True) if causal is None else causal
     reach = kwargs.get("sliding_window")
     result = query.new_zeros(1, query.shape[2], query.shape[1], value.shape[3])
     for start, end in pairwise(bounds):
-        mask = _band(end - start, reach) if reach is not None and end - start > reach else None
-        query_L, key_L, value_L = (part[:, :, start:end] for part in (query, key, value))
-        result[:, start:end] = sdpa_attention_forward(
-            module, query_L, key_L, value_L, mask, **kwargs
-        )[0]
+        length = end - start
+        # What is read past the end is masked; in a causal model nothing sees it anyway.
+        stop = start + length if causal else start + -(-length // _STEP) * _STEP
+        mask = _mask_of(length, stop - start, reach, query.dtype)
+        query_L, key_L, value_L = (part[:, :, start:stop] for part in (query, key, value))
+        attended = sdpa_attention_forward(module, query_L, key_L, value_L, mask, **kwargs)[0]
+        result[:, start:end] = attended[:, :length]
     return result, None
 
 
-def _band(length: int, reach: int) -> torch.Tensor:
-    """Return which tokens a token sees that attends to fewer than ``reach`` on each side."""
-    positions = torch.arange(length)
-    band = (positions[:, None] - positions[None, :]).abs() < reach
-    return band[None, None]
+@lru_cache(maxsize=1024)
+def _mask_of(length: int, rows: int, reach: int | None, dtype: torch.dtype) -> torch.Tensor | None:
+    """Return what to add to the scores of a window read up to ``rows``; None for nothing.
+
+    ``reach``: of local attention, which sees fewer tokens than that on each side.
+    """
+    if rows == length and (reach is None or length <= reach):
+        return None
+    positions = torch.arange(rows)
+    seen = (positions < length)[None]
+    if reach is not None and length > reach:
+        seen = seen & ((positions[:, None] - positions[None, :]).abs() < reach)
+        # Rows past the end see nothing; let them see themselves, for no number comes of nothing.
+        seen = seen | torch.eye(rows, dtype=torch.bool)
+    return torch.where(seen, 0.0, float("-inf")).to(dtype)[None, None]
 
 
 def _mask(

@@ -55,6 +55,9 @@ Assignments = Annotated[
 Endpoint = Annotated[
     str | None, typer.Option("--endpoint-url", metavar="URL", help="S3 endpoint, if not AWS.")
 ]
+Address = Annotated[
+    str | None, typer.Option(help="Ray cluster to join; a local one is started if not given.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Verbose = Annotated[
     int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more.")
@@ -84,9 +87,7 @@ def run(  # noqa: PLR0913 - the options of the contract
     *,
     config: ConfigFile = None,
     assignments: Assignments = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster to join; a local one is started if not given.")
-    ] = None,
+    address: Address = None,
     max_failed: Annotated[
         str | None, typer.Option(help="Error budget: a number of documents or a percentage.")
     ] = None,
@@ -139,9 +140,7 @@ def rechunk(  # noqa: PLR0913 - the options of the contract
     *,
     config: ConfigFile = None,
     assignments: Assignments = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster to join; a local one is started if not given.")
-    ] = None,
+    address: Address = None,
     take_over: Annotated[
         bool, typer.Option(help="Take the new dataset from a run that holds it.")
     ] = False,

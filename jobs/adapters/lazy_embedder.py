@@ -58,8 +58,7 @@ class LazyEmbedder:
     @property
     def window_tokens(self) -> int:
         """Document tokens that fit one window."""
-        added = len(self._tokenizer.head) + len(self._tokenizer.tail)
-        return self.facts.max_seq_length - added
+        return self.facts.max_seq_length - self._tokenizer.added
 
     @property
     def supports_late(self) -> bool:
@@ -76,7 +75,7 @@ class LazyEmbedder:
 
     def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return a window's token ids as the model sees them."""
-        return np.concatenate([self._tokenizer.head, window, self._tokenizer.tail])
+        return self._tokenizer.window_input(window)
 
     def window_means(
         self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]

@@ -53,7 +53,6 @@ _UNSUITED = (
     AttributeError,
     IndexError,
     KeyError,
-    NotImplementedError,
     RuntimeError,
     TypeError,
     ValueError,

@@ -120,7 +120,7 @@ class SentenceTransformerEmbedder:
     @property
     def window_tokens(self) -> int:
         """Document tokens that fit one window."""
-        return self._longest - len(self._tokenizer.head) - len(self._tokenizer.tail)
+        return self._longest - self._tokenizer.added
 
     @property
     def no_late(self) -> str | None:
@@ -152,7 +152,7 @@ class SentenceTransformerEmbedder:
 
     def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return a window's token ids as the model sees them."""
-        return np.concatenate([self._tokenizer.head, window, self._tokenizer.tail])
+        return self._tokenizer.window_input(window)
 
     def window_means(
         self, windows: Sequence[NDArray[np.uint32]], ranges: Sequence[Sequence[TokenRange]]

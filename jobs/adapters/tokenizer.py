@@ -147,6 +147,15 @@ class FastTokenizer:
         ids = np.array(encoding.ids, np.uint32)
         return Tokens(ids=ids, starts=offsets[:, 0], ends=offsets[:, 1])
 
+    @property
+    def added(self) -> int:
+        """Tokens that are put around a window."""
+        return len(self.head) + len(self.tail)
+
+    def window_input(self, window: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Return a window's token ids as the model sees them."""
+        return np.concatenate([self.head, window, self.tail])
+
     def inputs(self, texts: Sequence[str]) -> list[NDArray[np.uint32]]:
         """Return the whole model input of each text: prompt and special tokens included."""
         asked = [self._prompt + text for text in texts]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from jobs.stages.results import DocumentResult
 
 __all__ = ["StoredVectors", "own_table", "structure_table"]
 
+T = TypeVar("T")
+
 _LOG = logging.getLogger(__name__)
 
 _NOWHERE = np.empty(0, np.int64)
@@ -47,33 +49,35 @@ class StoredVectors:
 
     def of(self, plan: PlanRow) -> KnownVectors | None:
         """Return what is known of a planned document; None if nothing that fits is."""
-        if plan.structure_ref is None:
-            return None
-        try:
-            return self._reader.vectors(plan.structure_ref, plan.doc_id, self._made_by, self._dtype)
-        except StoreError as error:
-            _LOG.warning("%s: its stored vectors are not used: %s", plan.source_key, error)
-            return None
+
+        def read(ref: str) -> KnownVectors | None:
+            return self._reader.vectors(ref, plan.doc_id, self._made_by, self._dtype)
+
+        return _found(plan, "stored vectors", read)
 
     def tokens(self, plan: PlanRow) -> Tokens | None:
         """Return the tokens of a document whose text is the one that is kept, if they are known."""
-        if plan.structure_ref is None:
-            return None
-        try:
-            return self._reader.tokens(plan.structure_ref, plan.doc_id, self._made_by)
-        except StoreError as error:
-            _LOG.warning("%s: its stored tokens are not used: %s", plan.source_key, error)
-            return None
+        return _found(
+            plan, "stored tokens", lambda ref: self._reader.tokens(ref, plan.doc_id, self._made_by)
+        )
 
     def own(self, plan: PlanRow) -> Mapping[str, NDArray[np.float32]]:
         """Return the model's own vectors of chunks of a document, by a hash of the input."""
-        if plan.structure_ref is None:
-            return {}
-        try:
-            return self._reader.own(plan.structure_ref, plan.doc_id, self._made_by)
-        except StoreError as error:
-            _LOG.warning("%s: its chunks' vectors are not used: %s", plan.source_key, error)
-            return {}
+        found = _found(
+            plan, "chunks' vectors", lambda ref: self._reader.own(ref, plan.doc_id, self._made_by)
+        )
+        return found or {}
+
+
+def _found(plan: PlanRow, what: str, read: Callable[[str], T | None]) -> T | None:
+    """Return what ``read`` finds by a document's reference; None where it cannot be had."""
+    if plan.structure_ref is None:
+        return None
+    try:
+        return read(plan.structure_ref)
+    except StoreError as error:
+        _LOG.warning("%s: its %s are not used: %s", plan.source_key, what, error)
+        return None
 
 
 def own_table(

@@ -10,9 +10,8 @@ spreads them over a cluster. This file only ties them together.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -26,7 +25,7 @@ from jobs.config import Config
 from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
 from jobs.ports import ObjectStore
-from jobs.progress import make_view
+from jobs.progress import make_view, teller
 from jobs.protocol.dataset import read_dataset
 from jobs.protocol.session import RunSession, preview_plan
 from jobs.recorded import run_settings, settings_record
@@ -88,7 +87,7 @@ def run_job(request: RunRequest) -> int:
     config, note = settle(config, embedder)
     request = replace(request, config=config)
     if note is not None:
-        _teller(request.verbosity)(note)
+        teller(request.verbosity)(note)
     settings = run_settings(
         config,
         embedder.facts,
@@ -102,7 +101,7 @@ def run_job(request: RunRequest) -> int:
     with (
         Interrupt() as interrupt,
         RunSession.open(
-            store, settings, take_over=request.take_over, on_wait=_teller(request.verbosity)
+            store, settings, take_over=request.take_over, on_wait=teller(request.verbosity)
         ) as session,
     ):
         plan = session.make_plan(
@@ -123,16 +122,6 @@ def run_job(request: RunRequest) -> int:
         seconds=time.monotonic() - began,
     )
     return print_ending(ending, as_json=request.as_json, verbosity=request.verbosity)
-
-
-def _teller(verbosity: int) -> Callable[[str], None]:
-    """Return what tells a person why nothing happens yet, or not what was asked for."""
-
-    def tell(message: str) -> None:
-        if verbosity >= 0:
-            sys.stderr.write(f"{message}\n")
-
-    return tell
 
 
 def _listed(source: Source, name: str | None) -> Iterator[SourceItem]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,7 @@ __all__ = [
     "describe",
     "duration",
     "make_view",
+    "teller",
     "render",
 ]
 
@@ -182,3 +183,13 @@ def render(snapshot: Snapshot) -> Table:
         table.add_row(stage, f"{int(done):,} / {snapshot.documents:,}", note)
     table.add_row("publish", f"{snapshot.published} / {snapshot.buckets} buckets", "")
     return table
+
+
+def teller(verbosity: int) -> Callable[[str], None]:
+    """Return what tells a person why nothing happens yet, or not what was asked for."""
+
+    def tell(message: str) -> None:
+        if verbosity >= 0:
+            sys.stderr.write(f"{message}\n")
+
+    return tell

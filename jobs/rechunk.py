@@ -12,7 +12,6 @@ is loaded only where vectors are asked for that DST does not keep.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from jobs.drive import Driver, Interrupt
 from jobs.local_engine import LocalCluster, LocalStream
 from jobs.meter import Report, Totals
 from jobs.ports import Embedder, ObjectStore
-from jobs.progress import make_view
+from jobs.progress import make_view, teller
 from jobs.protocol.dataset import Dataset, read_dataset
 from jobs.protocol.files import of_today, read_table
 from jobs.protocol.preview import STORE_WORKERS
@@ -123,8 +122,8 @@ def rechunk(request: RechunkRequest) -> int:
     config, note = settle(config, embedder)
     spent = _model_passes(old, config)
     for line in (note, spent and f"this needs the model: {spent}"):
-        if line and request.verbosity >= 0:
-            sys.stderr.write(f"{line}\n")
+        if line:
+            teller(request.verbosity)(line)
     with (
         Interrupt() as interrupt,
         _session(request, config, old, new, embedder) as session,
@@ -283,12 +282,9 @@ def _session(
         source=old.dataset.source,
         sources=old.dataset.sources,
     )
-
-    def tell(message: str) -> None:
-        if request.verbosity >= 0:
-            sys.stderr.write(f"{message}\n")
-
-    return RunSession.open(new, settings, take_over=request.take_over, on_wait=tell)
+    return RunSession.open(
+        new, settings, take_over=request.take_over, on_wait=teller(request.verbosity)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

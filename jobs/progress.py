@@ -23,8 +23,8 @@ __all__ = [
     "describe",
     "duration",
     "make_view",
-    "teller",
     "render",
+    "teller",
 ]
 
 _LOG_EVERY_SECONDS = 5.0

@@ -8,9 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
+from chunking.errors import JobError
 from jobs.meter import Meter, Totals
 from jobs.ports import ObjectStore
 from jobs.progress import ProgressView, Snapshot
@@ -30,10 +32,12 @@ _SHOW_SECONDS = 0.5
 class Interrupt:
     """Ctrl-C and SIGTERM: a polite request while the job is driven, an exception elsewhere.
 
-    A second signal always raises ``KeyboardInterrupt``.
+    A second signal always raises ``KeyboardInterrupt``. Where that, or what Ray raises
+    when it holds the signals, leaves the context, it ends there as a ``JobError``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self._event = threading.Event()
         self._polite = False
         self._before: dict[int, Any] = {}
@@ -50,6 +54,9 @@ class Interrupt:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            msg = "stopped at once; run the same command again to go on"
+            raise JobError(msg) from error
 
     def install(self, *, polite: bool = False) -> None:
         """Take the signals; to be called again after a library may have taken them."""
@@ -69,6 +76,8 @@ class Interrupt:
         if self._event.is_set() or not self._polite:
             raise KeyboardInterrupt
         self._event.set()
+        with suppress(RuntimeError):  # the signal came in the middle of another line
+            self._tell("stopping: what is committed is published; a second signal stops at once")
 
 
 class Tasks(Protocol):
@@ -173,14 +182,20 @@ class Driver:
         self._buckets = len({*session.plan.buckets, *session.plan.deletions})
         self._published = 0
         self._next_show = self._next_check = 0.0
+        # From here on there may be work of an earlier run that a stop should publish.
+        interrupt.install(polite=True)
 
     def publish_only(self) -> dict[str, Totals]:
-        """Publish what is ready without a cluster; return the stages' totals."""
+        """Publish what can be without a cluster; return the stages' totals."""
         publishes = Threads(publish, PUBLISHES_IN_FLIGHT)
+        jobs = self._session.ready()
+        if self._interrupt.is_set():
+            jobs += self._session.remaining()
         try:
-            self._drain_publishes(publishes, self._session.ready())
+            self._drain_publishes(publishes, jobs)
         finally:
             self._view.close()
+            self._interrupt.install(polite=False)
         return self.totals()
 
     def run(self, engine: Engine, stream: Stream) -> dict[str, Totals]:
@@ -188,7 +203,7 @@ class Driver:
         self._remote = engine.meter
         commits = engine.tasks(commit, COMMITS_IN_FLIGHT)
         publishes = engine.tasks(publish, PUBLISHES_IN_FLIGHT)
-        self._interrupt.install(polite=True)
+        self._interrupt.install(polite=True)  # again, as Ray takes SIGTERM when it starts
         try:
             self._loop(stream, commits, publishes)
             if self._interrupt.is_set():

@@ -99,7 +99,7 @@ def run_job(request: RunRequest) -> int:
         plan = preview_plan(store, settings, items, **_plan_options(request))
         return print_plan(plan, as_json=request.as_json)
     with (
-        Interrupt() as interrupt,
+        Interrupt(teller(request.verbosity)) as interrupt,
         RunSession.open(
             store, settings, take_over=request.take_over, on_wait=teller(request.verbosity)
         ) as session,
@@ -155,7 +155,7 @@ def _work(
     """Process what the plan leaves to do; without open units there is no need of a cluster."""
     numbers = session.units_to_do()
     driver = Driver(session, store, interrupt, make_view(request.verbosity))
-    if not numbers:
+    if not numbers or interrupt.is_set():
         return driver.publish_only()
     config = request.config
     verbose = request.verbosity > 1

@@ -125,7 +125,7 @@ def rechunk(request: RechunkRequest) -> int:
         if line:
             teller(request.verbosity)(line)
     with (
-        Interrupt() as interrupt,
+        Interrupt(teller(request.verbosity)) as interrupt,
         _session(request, config, old, new, embedder) as session,
     ):
         plan = session.make_plan(
@@ -302,7 +302,7 @@ class _Job:
         numbers = session.units_to_do()
         verbosity = self.request.verbosity
         driver = Driver(session, self.new, interrupt, make_view(verbosity))
-        if not numbers:
+        if not numbers or interrupt.is_set():
             return driver.publish_only()
         units = [plan_table(session.unit(number)) for number in numbers]
         if self.request.address is None and self._is_light():

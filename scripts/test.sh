@@ -5,7 +5,8 @@
 #
 # Debian's memcached (for the S3 server of the tests), poppler-utils (an independent PDF
 # reader) and chromium (which draws the pages of inspect) are installed where they are
-# missing and the user may do so.
+# missing and the user may do so. Tests run side by side, on four processors at most;
+# "-n 0" among the arguments runs them one by one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -32,4 +33,4 @@ export PATH=$PWD/.venv/bin:$PATH
 ruff check --output-format concise .
 ruff format --check --quiet . || fail "some files are not formatted: run ruff format"
 mypy
-exec python -m pytest -q "$@"
+exec python -m pytest -q -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder "$@"

@@ -250,7 +250,7 @@ class Options:
     warn_below: float = 0.95
     fail_below: float = 0.5
     readers: bool = True
-    ray: bool = True
+    ray: bool = False
     limited: bool = False
     deleted_kept: bool = False
     tmp_dir: str | None = None
@@ -2185,8 +2185,8 @@ def _check_readers(context: _Context) -> None:
             continue
         _compare_reader(context, name, read, expected)
     if not context.options.ray:
-        context.log.notice("reading with Ray was not asked for")
-    elif importlib.util.find_spec("ray") is None:
+        return
+    if importlib.util.find_spec("ray") is None:
         context.log.notice("ray is not installed; its reading was not checked")
     else:
         with warnings.catch_warnings(), _ray() as read:
@@ -2920,8 +2920,8 @@ _SETTINGS: tuple[tuple[str, Callable[[str], Any], str], ...] = (
 )
 _SWITCHES = (
     ("anonymous", "read SRC without credentials"),
-    ("no-ray", "do not read with Ray (which is started privately unless it runs)"),
-    ("no-readers", "do not read with the five readers"),
+    ("ray", "read with Ray, too (which is started privately unless it runs)"),
+    ("no-readers", "do not read with the four other readers"),
     ("no-words", "do not compare the words of the sources"),
     ("limited", "the run had --limit: source documents without a row are only counted"),
     ("deleted-kept", "the run had --delete keep: rows without a source are only counted"),
@@ -2939,7 +2939,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given: dict[str, Any] = vars(parser.parse_args(argv))
     as_json, dst, src = given.pop("json"), given.pop("dst"), given.pop("src")
     given.pop("laws")
-    for name in ("ray", "readers", "words"):
+    for name in ("readers", "words"):
         given[name] = not given.pop(f"no_{name}")
     try:
         report = verify(dst, src, options=_options(given))

@@ -85,9 +85,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(RAY_FOLDER, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def local_ray() -> Iterator[None]:
-    """Run a real Ray of two CPUs on free ports; its workers see the same environment."""
+    """Run a real Ray of two CPUs on free ports; its workers see the same environment.
+
+    It ends with the module: an idle Ray takes a tenth of a processor from the tests after it.
+    """
     import ray  # noqa: PLC0415 - most test runs need no Ray, which is slow to import
 
     ray.init(

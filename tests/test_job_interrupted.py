@@ -106,10 +106,11 @@ def test_killed_then_stopped_a_job_is_resumed_to_the_same_rows(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["report"]["unchanged"] >= len(published)
     assert same_rows(undisturbed, out) == ""
-    verified = chunkmill("verify", out, source, "--no-ray")
+    verified = chunkmill("verify", out, source)
     assert verified.returncode == 0, verified.stdout
 
 
+@pytest.mark.slow
 def test_three_nodes_of_one_cpu_do_not_deadlock(
     source: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_three_nodes_of_one_cpu_do_not_deadlock(
         cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_a_limit_is_a_part_and_the_rest_follows_on_one_cpu(
     source: Path, undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_limit_is_a_part_and_the_rest_follows_on_one_cpu(
     assert same_rows(undisturbed, out) == ""
 
 
+@pytest.mark.slow
 def test_changed_permissions_reach_the_chunks(tmp_path: Path) -> None:
     """A manifest's metadata is in every chunk; when it changes, the document is done again."""
     folder = make_texts(tmp_path / "in", 2)

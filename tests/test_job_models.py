@@ -150,6 +150,7 @@ def test_what_is_done_instead_of_late_vectors_is_said_and_recorded(
     assert {row["vectors"] for row in rows(out, "chunks")} == {"chunk"}
 
 
+@pytest.mark.slow
 def test_an_actor_without_its_gpu_ends_the_job(ray_with_gpu: FakeGpu, tmp_path: Path) -> None:
     """The driver has the model; the actor's node has no GPU: one line with the reason, at once."""
     keys = (f"model.name={tiny_bert(tmp_path)}", "model.device=cuda")

@@ -32,7 +32,7 @@ def test_samples_through_swift(swift: S3Server) -> None:
     run = ("run", source, out, *FAST, "--max-failed", "0", "--json", *endpoint)
     done = chunkmill(*run, environment=environment)
     assert done.returncode == 3, done.stderr
-    verified = chunkmill("verify", out, source, "--no-ray", *endpoint, environment=environment)
+    verified = chunkmill("verify", out, source, *endpoint, environment=environment)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     keys = swift.client().list_objects_v2(Bucket=bucket, Prefix="out/documents/")["Contents"]
     assert [entry["Key"].rpartition("/")[2] for entry in keys] == ["bucket-00000.parquet"]

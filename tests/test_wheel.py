@@ -121,6 +121,7 @@ def test_the_commands_start(python: Path, tmp_path: Path) -> None:
     assert "run" in _run(python, "-m", "jobs", "--help", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_the_main_job_runs_from_the_wheel(python: Path, tmp_path: Path) -> None:
     """Documents become chunks with the bundled model, far from the checkout."""

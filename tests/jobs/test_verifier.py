@@ -13,7 +13,7 @@ import pytest
 from jobs.verifier import LAWS, Options, Report, verify
 from tests import datasets
 
-QUICK = Options(ray=False, readers=False)
+QUICK = Options(readers=False)
 ROOT = Path(__file__).resolve().parents[2]
 Edit = Callable[[datasets.Data], object]
 
@@ -47,7 +47,7 @@ def test_clean(tmp_path: Path, partition_by: str | None) -> None:
 @pytest.mark.parametrize("partition_by", [None, "format"])
 def test_readers(tmp_path: Path, partition_by: str | None) -> None:
     """Four readers open the plain directories, partitioned or not."""
-    options = Options(ray=False, words=False)
+    options = Options(words=False)
     report = check(datasets.harbour(partition_by=partition_by), tmp_path, options)
     assert report.clean, shown(report)
     for name in ("pyarrow", "duckdb", "polars", "pandas"):
@@ -60,7 +60,7 @@ def test_ray_reads(tmp_path: Path) -> None:
     """Ray, where it runs already, opens the plain directories and is left running."""
     import ray  # noqa: PLC0415 - slow to import
 
-    report = check(datasets.harbour(), tmp_path, Options(words=False))
+    report = check(datasets.harbour(), tmp_path, Options(ray=True, words=False))
     assert report.clean, shown(report)
     assert report.checked["readers.ray"] == 4
     assert ray.is_initialized()
@@ -84,7 +84,7 @@ def test_a_document_is_held_to_the_cap_of_its_override(
     chunking = data.facts["chunking"]
     tight = {**chunking, **matching, "max_tokens": 16, "min_tokens": 0}
     chunking["overrides"] = [tight, {**tight, "max_tokens": 10_000}]
-    report = check(data, tmp_path, Options(ray=False, readers=False, words=False))
+    report = check(data, tmp_path, Options(readers=False, words=False))
     broken = {finding.source_key for finding in report.findings if finding.law == "chunks.cap"}
     assert ("guide.md" in broken) == counts
 

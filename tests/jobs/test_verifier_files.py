@@ -19,7 +19,7 @@ from jobs.verifier import LAWS, NotADatasetError, Options, Report, main, verify
 from tests import datasets
 from tests.servers import S3Server
 
-QUICK = Options(ray=False, readers=False)
+QUICK = Options(readers=False)
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUCKET = "bucket-00000.parquet"
 VERSIONS = "_chunkmill/buckets/00001"  # the only bucket with two versions
@@ -368,7 +368,7 @@ def test_s3(dst: Path, moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in (p for p in dst.parent.rglob("*") if p.is_file()):
         key = f"at work/{path.relative_to(dst.parent)}"
         client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
-    options = Options(ray=False, endpoint_url=moto.endpoint)
+    options = Options(endpoint_url=moto.endpoint)
     urls = f"s3://{bucket}/at work/dst", f"s3://{bucket}/at work/src"
     report = verify(*urls, options=options)
     assert report.clean, shown(report)
@@ -382,7 +382,7 @@ def test_s3(dst: Path, moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_command_line(dst: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """0 and a summary where nothing is wrong; 1 and one line per violation where it is."""
-    arguments = [str(dst), str(dst.parent / "src"), "--no-ray"]
+    arguments = [str(dst), str(dst.parent / "src")]
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "checked chunks.slice: 22" in out
@@ -453,7 +453,7 @@ def test_script_needs_no_package(dst: Path, tmp_path: Path) -> None:
         "import runpy, sys\n"
         "for name in ('chunking', 'jobs'):\n"
         "    sys.modules[name] = None\n"
-        f"sys.argv = ['check', {str(dst)!r}, {str(dst.parent / 'src')!r}, '--no-ray']\n"
+        f"sys.argv = ['check', {str(dst)!r}, {str(dst.parent / 'src')!r}]\n"
         f"runpy.run_path({str(script)!r}, run_name='__main__')\n"
     )
     done = subprocess.run(

@@ -327,6 +327,7 @@ ORDINARY = {file.format: file for file in hard_files() if not file.why_hard and 
 """One ordinary file of each format."""
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @requires_corpus
 def test_real_documents_have_quiet_pages(browser: Browser, tmp_path: Path) -> None:

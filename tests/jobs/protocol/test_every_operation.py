@@ -64,7 +64,7 @@ def sleepers(config: sim.RunSettings) -> Iterator[tuple[MemoryStore, Actor, str]
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("partition_by", [None, "format"])
+@pytest.mark.parametrize("partition_by", [None, pytest.param("format", marks=pytest.mark.slow)])
 def test_killed_at_every_write(partition_by: str | None) -> None:
     """Run again, a killed run gives the rows of an undisturbed one, wherever it died."""
     config = settings(partition_by=partition_by, n_buckets=2)
@@ -79,7 +79,13 @@ def test_killed_at_every_write(partition_by: str | None) -> None:
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("documents", [OLD, OTHER], ids=["reverted", "changed"])
+@pytest.mark.parametrize(
+    "documents",
+    [
+        pytest.param(OLD, id="reverted"),
+        pytest.param(OTHER, id="changed", marks=pytest.mark.slow),
+    ],
+)
 def test_zombie_at_every_write(documents: dict[str, str]) -> None:
     """Overtaken by a whole run and woken up, a run changes nothing, wherever it slept."""
     config = settings(n_buckets=2)

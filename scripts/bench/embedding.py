@@ -64,7 +64,7 @@ def read_units(folder: Path, most_chars: int) -> list[list[Any]]:
             bucket=0,
             doc_id=ids.doc_id(key),
             source_key=key,
-            source_uri=path.as_uri(),
+            source_uri=path.resolve().as_uri(),
             size_bytes=len(text),
             location=key,
         )

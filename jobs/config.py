@@ -75,6 +75,13 @@ class ParserConfig(Section):
 
     `icu` finds words with ICU's dictionaries and needs the extra `icu`.
     """
+    hook: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")] | None = None
+    """A function of your own, as `module:function`, that cleans texts and adds metadata.
+
+    It runs in the parsing process, under its limits; see `jobs/parsing/hook.py`.
+    """
+    hook_version: str | None = None
+    """Documents are read again when it changes; told from the hook's file if not given."""
 
 
 class ModelConfig(Section):
@@ -214,7 +221,7 @@ class Config(Section):
         output = self.output.model_dump(include={"keep_sentences", "sentence_dtype", "dtype"})
         model = self.model.model_dump(exclude={"device", "batch_tokens", "without_late"})
         return {
-            "parser": self.parser.model_dump(),
+            "parser": self.parser.model_dump(exclude_none=True),
             "chunking": self.chunking.facts(),
             "model": model,
             "output": output,

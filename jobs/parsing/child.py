@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chunking.errors import DocumentError
@@ -21,13 +21,25 @@ from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import faults, guards, limits, wire
 from jobs.parsing.converted import Converted
 from jobs.parsing.detect import detect_format
+from jobs.parsing.hook import Hook, apply_hook
 from jobs.parsing.outcomes import UNKNOWN_FORMAT
 from jobs.ports import ParseOutcome
 
 __all__ = ["Work", "main", "parse_file"]
 
 _MAX_REQUEST = 1 << 16
-_DENIED_EVENTS = frozenset({"socket.connect", "socket.getaddrinfo", "socket.sendto"})
+_DENIED_EVENTS = frozenset(
+    f"socket.{name}"
+    for name in (
+        "connect",
+        "getaddrinfo",
+        "gethostbyaddr",
+        "gethostbyname",
+        "getnameinfo",
+        "sendmsg",
+        "sendto",
+    )
+)
 _PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"})
 
 
@@ -38,6 +50,7 @@ class Work:
     convert: Callable[..., Converted]
     config: ParserConfig
     limits: LimitsConfig
+    hook: Hook | None = None
 
 
 def main(connection: socket.socket, parent: int, work: Work) -> None:
@@ -73,9 +86,18 @@ def parse_file(path: Path, name: str, work: Work, announce: Callable[[str], None
         announce(file_format)
         guards.check(path, file_format, work.config, work.limits)
         converted = work.convert(path, format=file_format, name=name, settings=work.config)
-        return _outcome(converted, file_format, work)
+        return _outcome(_hooked(converted, file_format, name, work), file_format, work)
     except Exception as error:  # noqa: BLE001 - the one place that turns a document's failure into a row
         return faults.outcome_of(error, file_format, path)
+
+
+def _hooked(converted: Converted, file_format: str, name: str, work: Work) -> Converted:
+    if work.hook is None:
+        return converted
+    document = apply_hook(
+        work.hook, converted.document, name=work.config.hook or "", key=name, format=file_format
+    )
+    return replace(converted, document=document)
 
 
 def _outcome(converted: Converted, file_format: str, work: Work) -> ParseOutcome:

@@ -24,6 +24,7 @@ from typing import Any
 
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import child
+from jobs.parsing.hook import load_hook
 from jobs.parsing.wire import MAX_PACKET
 
 __all__ = ["main"]
@@ -58,10 +59,12 @@ def _load(name: str) -> Callable[..., Any]:
 def _prepare(setup: dict[str, Any]) -> child.Work:
     if setup["preload"] is not None:
         _load(setup["preload"])()
+    config = ParserConfig.model_validate(setup["config"])
     work = child.Work(
         convert=_load(setup["convert"]),
-        config=ParserConfig.model_validate(setup["config"]),
+        config=config,
         limits=LimitsConfig.model_validate(setup["limits"]),
+        hook=load_hook(config.hook) if config.hook else None,
     )
     # Frozen objects are not touched by a child's collector, so their pages stay shared.
     gc.collect()

@@ -68,8 +68,14 @@ class ParserConfig(Section):
     """
     artifacts_path: str | None = None
     """Folder with docling's model weights."""
-    ocr: bool = False
-    """Read scans by OCR (with `pdf: standard`)."""
+    ocr: Literal["auto", "none", "tesserocr", "rapidocr"] = "auto"
+    """What reads images and the pages of PDFs without a (sound) text layer.
+
+    The engines are extras of these names; `auto` takes the first of them that is installed
+    and has its languages, or none. Documents are read again when it changes.
+    """
+    ocr_languages: tuple[str, ...] = ()
+    """Languages for `tesserocr`, as Tesseract names them (`eng`, `deu`, ...); English if none."""
     words: Literal["characters", "icu"] = "characters"
     """Where a long sentence of a script without blanks (Chinese, Thai, ...) may be cut.
 

@@ -25,6 +25,7 @@ from jobs.config import Config
 from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
 from jobs.parsing.hook import fix_hook
+from jobs.parsing.ocr import fix_ocr
 from jobs.ports import ObjectStore
 from jobs.progress import make_view, teller
 from jobs.protocol.dataset import read_dataset
@@ -80,9 +81,9 @@ def run_job(request: RunRequest) -> int:
     store = open_store(request.dst, config.source)
     if not request.dry_run:
         prove_writable(store)
-    # A missing extra or hook is said before anything is written.
+    # A missing extra or hook is told before anything is written.
     find_word_breaks(config.parser.words)
-    config = fix_hook(config)
+    config = fix_ocr(fix_hook(config))
     known, here = read_dataset(store), is_local(request.address)
     config = fix_dtype(config, here=here, made_with=known.model if known else None)
     embedder = make_for_facts(config, here=here)

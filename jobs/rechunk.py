@@ -62,6 +62,8 @@ _LIGHT, _LIGHT_WITH_MODEL = 5_000_000, 50_000
 
 _SETTLED = ("parser", "model", "limits")
 """Sections that decide what DST keeps: with others it would have to be made anew."""
+_AUTOMATIC = (("model", "dtype"), ("parser", "ocr"))
+"""Keys of which ``auto`` means here: what DST was made with."""
 
 _READ = pa.array(["ok", "partial"])
 """Status of documents that have a text."""
@@ -181,8 +183,9 @@ def _configuration(old: _Old, tree: Mapping[str, Any]) -> Config:
     before = make_config(base)
     if "preset" in tree.get("chunking", {}):
         base["chunking"] = {k: v for k, v in base["chunking"].items() if k not in _OF_PRESETS}
-    if tree.get("model", {}).get("dtype") == "auto":
-        tree = {**tree, "model": {k: v for k, v in tree["model"].items() if k != "dtype"}}
+    for section, key in _AUTOMATIC:
+        if tree.get(section, {}).get(key) == "auto":
+            tree = {**tree, section: {k: v for k, v in tree[section].items() if k != key}}
     sections = {*base, *tree}
     config = make_config({name: {**base.get(name, {}), **tree.get(name, {})} for name in sections})
     _check_settled(before.relevant(), config.relevant())
@@ -194,11 +197,12 @@ def _configuration(old: _Old, tree: Mapping[str, Any]) -> Config:
 
 def _check_settled(before: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
     for section in _SETTLED:
-        for key, value in asked[section].items():
-            if value != before[section][key]:
+        for key in sorted({*before[section], *asked[section]}):
+            was, value = before[section].get(key), asked[section].get(key)
+            if value != was:
                 msg = (
                     f"rechunk changes chunking and output only: {section}.{key} is "
-                    f"{before[section][key]!r} in DST, not {value!r}; use 'chunkmill run' for that"
+                    f"{was!r} in DST, not {value!r}; use 'chunkmill run' for that"
                 )
                 raise ConfigError(msg)
 

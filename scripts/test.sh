@@ -4,8 +4,8 @@
 #   scripts/test.sh [PYTEST ARGUMENTS]
 #
 # Debian's memcached (for the S3 server of the tests), poppler-utils (an independent PDF
-# reader) and chromium (which draws the pages of inspect) are installed where they are
-# missing and the user may do so. Tests run side by side, on four processors at most;
+# reader), tesseract-ocr (the data of an OCR engine) and chromium (which draws the pages of
+# inspect) are installed where they are missing and the user may do so. Tests run side by side, on four processors at most;
 # "-n 0" among the arguments runs them one by one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +27,7 @@ ensure_debian() {
     fail "the tests need ${missing[*]}; install them and run this again"
 }
 
-ensure_debian memcached:memcached pdftotext:poppler-utils chromium:chromium
+ensure_debian memcached:memcached pdftotext:poppler-utils chromium:chromium tesseract:tesseract-ocr
 ensure_venv test
 export PATH=$PWD/.venv/bin:$PATH
 ruff check --output-format concise .

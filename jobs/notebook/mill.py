@@ -151,9 +151,10 @@ class Chunkmill:
     def _children(self) -> ChildParser:
         if self._parser is None:
             from jobs.parsing.hook import fix_hook  # noqa: PLC0415 - as below
+            from jobs.parsing.ocr import fix_ocr  # noqa: PLC0415 - as below
             from jobs.parsing.pool import ChildParser  # noqa: PLC0415 - with the sources
 
-            self._parser = ChildParser(fix_hook(self.config).parser, self.config.limits)
+            self._parser = ChildParser(fix_ocr(fix_hook(self.config)).parser, self.config.limits)
             weakref.finalize(self, self._parser.close)
         return self._parser
 

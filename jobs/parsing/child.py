@@ -29,18 +29,13 @@ __all__ = ["Work", "main", "parse_file"]
 
 _MAX_REQUEST = 1 << 16
 _DENIED_EVENTS = frozenset(
-    f"socket.{name}"
-    for name in (
-        "connect",
-        "getaddrinfo",
-        "gethostbyaddr",
-        "gethostbyname",
-        "getnameinfo",
-        "sendmsg",
-        "sendto",
-    )
+    {
+        *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"),
+        *("socket.connect", "socket.sendmsg", "socket.sendto"),
+        *("socket.getaddrinfo", "socket.getnameinfo"),
+        *("socket.gethostbyaddr", "socket.gethostbyname"),
+    }
 )
-_PROCESS_EVENTS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +55,7 @@ def main(connection: socket.socket, parent: int, work: Work) -> None:
     _silence()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limits.limit_process()
-    _forbid_outside(processes=work.config.ocr)
+    _forbid_outside()
     while (frame := wire.read_frame(connection, _MAX_REQUEST)) is not None:
         request = json.loads(frame.body)
         limits.limit_document(work.limits)
@@ -84,7 +79,7 @@ def parse_file(path: Path, name: str, work: Work, announce: Callable[[str], None
     try:
         file_format = detect_format(path, name)
         announce(file_format)
-        guards.check(path, file_format, work.config, work.limits)
+        guards.check(path, file_format, work.limits)
         converted = work.convert(path, format=file_format, name=name, settings=work.config)
         return _outcome(_hooked(converted, file_format, name, work), file_format, work)
     except Exception as error:  # noqa: BLE001 - the one place that turns a document's failure into a row
@@ -136,12 +131,11 @@ def _silence() -> None:
     os.close(nowhere)
 
 
-def _forbid_outside(*, processes: bool) -> None:
-    """Refuse network connections and, without OCR, other programs, in all Python code."""
-    denied = _DENIED_EVENTS if processes else _DENIED_EVENTS | _PROCESS_EVENTS
+def _forbid_outside() -> None:
+    """Refuse network connections and other programs, in all Python code."""
 
     def refuse(event: str, _: tuple[object, ...]) -> None:
-        if event in denied:
+        if event in _DENIED_EVENTS:
             msg = f"a document may not cause {event}"
             raise PermissionError(msg)
 

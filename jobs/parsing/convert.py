@@ -12,6 +12,7 @@ from pathlib import Path
 from chunking.errors import DocumentError
 from jobs.config import ParserConfig
 from jobs.parsing.converted import Converted, Source
+from jobs.parsing.detect import IMAGE
 
 __all__ = ["Converted", "convert"]
 
@@ -31,6 +32,7 @@ _READERS = {
     "xml_jats": ("xml_text", "read"),
     "xml": ("xml_text", "read_generic"),
     "json_docling": ("xml_text", "read_json"),
+    IMAGE: ("image", "read"),
 }
 """Module and function of each format's reader, imported when first needed."""
 

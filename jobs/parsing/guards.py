@@ -20,8 +20,8 @@ import pypdfium2  # noqa: F401 - starts PDFium
 from pypdfium2 import raw as pdfium
 
 from chunking.errors import DocumentError, ErrorKind
-from jobs.config import LimitsConfig, ParserConfig
-from jobs.parsing.detect import BINARY, ENCRYPTED_OOXML, IMAGE
+from jobs.config import LimitsConfig
+from jobs.parsing.detect import BINARY, ENCRYPTED_OOXML
 
 __all__ = ["check", "check_archive", "check_pages", "check_xml"]
 
@@ -54,13 +54,12 @@ _HINTS = {
 _UNSUPPORTED = frozenset(_HINTS)
 
 
-def check(path: Path, file_format: str, config: ParserConfig, limits: LimitsConfig) -> None:
+def check(path: Path, file_format: str, limits: LimitsConfig) -> None:
     """Refuse a file that its reader must not see.
 
     Raises:
         DocumentError: ``unsupported_format``, ``encrypted``, ``unsafe`` (an archive or
-            entity bomb, an external entity), ``corrupt``, ``limit`` (too many pages),
-            ``no_text`` (an image, and no OCR).
+            entity bomb, an external entity), ``corrupt``, ``limit`` (too many pages).
     """
     if file_format in _UNSUPPORTED:
         msg = f"{file_format} files are not read; {_HINTS[file_format]}"
@@ -68,9 +67,6 @@ def check(path: Path, file_format: str, config: ParserConfig, limits: LimitsConf
     if file_format == ENCRYPTED_OOXML:
         msg = "an Office document that is locked with a password"
         raise _refused(msg, "encrypted")
-    if file_format == IMAGE and not config.ocr:
-        msg = "an image holds no text without OCR; set parser.ocr to read it"
-        raise _refused(msg, "no_text")
     if file_format == "pdf":
         _check_pdf(path, limits)
     elif file_format in _ZIP_FORMATS:

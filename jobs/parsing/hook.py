@@ -60,7 +60,7 @@ class Draft:
     parts: list[Part]
 
 
-Hook = Callable[[Draft], None]
+Hook = Callable[[Draft], object]
 
 
 def load_hook(name: str) -> Hook:
@@ -211,10 +211,10 @@ def _tidy(kind: BlockKind, text: str, before: str) -> str:
     if kind == "table":
         return _table(text)
     indent = text[: len(text) - len(text.lstrip(" "))] if kind == "list_item" else ""
-    lines = "\n".join(split_paragraphs(text)).strip()
+    prose = "\n".join(split_paragraphs(text)).strip()
     if kind in ("title", "heading"):
-        return " ".join(lines.split())
-    return indent + lines if lines else ""
+        return " ".join(prose.split())
+    return indent + prose if prose else ""
 
 
 def _table(text: str) -> str:

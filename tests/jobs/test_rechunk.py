@@ -221,7 +221,8 @@ def test_damaged_structure_ends_the_job(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"model.passage_prompt": "Passage"}, r"model\.passage_prompt is None in DST"),
-        ({"parser.ocr": "true"}, r"parser\.ocr is False in DST"),
+        ({"parser.ocr": "rapidocr"}, r"parser\.ocr is 'auto' in DST"),
+        ({"parser.hook": "json:dumps"}, r"parser\.hook is None in DST"),
         ({"limits.document_pages": 5}, r"limits\.document_pages is 20000 in DST"),
     ],
     ids=str,

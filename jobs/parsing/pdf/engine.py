@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,11 @@ from docling.backend.docling_parse_backend import (
 from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
 from docling.datamodel.base_models import ConversionStatus, InputFormat
 from docling.datamodel.document import InputDocument
-from docling.datamodel.pipeline_options import ThreadedPdfPipelineOptions
+from docling.datamodel.pipeline_options import (
+    RapidOcrOptions,
+    TesseractOcrOptions,
+    ThreadedPdfPipelineOptions,
+)
 from docling.document_converter import DocumentConverter, PdfFormatOption
 from docling_core.types.doc import DoclingDocument
 
@@ -31,31 +35,38 @@ from jobs.config import ParserConfig
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.converted import Converted
+from jobs.parsing.ocr import OcrEngine, engine_of
 from jobs.parsing.pdf import second
 from jobs.parsing.pdf.analysis import analyse
 from jobs.parsing.pdf.assemble import assemble
 from jobs.parsing.pdf.lines import PageText, page_text
+from jobs.parsing.pdf.scans import BROKEN, Shown, blank_pages, need, read_scans
 
 __all__ = ["PdfConversion", "convert_pdf", "read_pdf"]
 
 _NO_TEXT = (
-    "no page has a text layer; to read scans, set parser.ocr, "
-    "parser.pdf to standard and parser.artifacts_path"
+    "no page has a text layer; to read scans by OCR, "
+    "install chunkmill[rapidocr] or chunkmill[tesserocr]"
 )
+_FAST = "pdf-fast"
+_LARGE_SHARE = 0.5
+"""Of a page without text: an image of this size is a scan rather than an ornament."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfConversion:
     """A PDF that was read, and what could not be.
 
-    ``failed_pages`` count from 1; where there are some, the result is ``partial``.
-    ``parser`` names the engine, for ``documents.parser``.
+    ``losses``: what is missing, by pages; where there is some, the result is ``partial``.
+    ``notes``: pages that were read in another way than the rest, and why. ``parser`` names
+    the engines, for ``documents.parser``.
     """
 
     document: DoclingDocument
     n_pages: int
-    failed_pages: tuple[int, ...]
     parser: str
+    losses: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -64,7 +75,15 @@ class _Pages:
 
     texts: dict[int, PageText] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
-    images: int = 0
+    shown: dict[int, Shown] = field(default_factory=dict)
+
+    @property
+    def n_pages(self) -> int:
+        return len(self.texts) + len(self.failed)
+
+    @property
+    def empty(self) -> bool:
+        return not any(page.lines or page.across for page in self.texts.values())
 
 
 def convert_pdf(path: Path, *, name: str, settings: ParserConfig) -> Converted:
@@ -77,17 +96,18 @@ def convert_pdf(path: Path, *, name: str, settings: ParserConfig) -> Converted:
     conversion = read_pdf(path, settings)
     builder = DocumentBuilder()
     add_docling(builder, conversion.document, places=Places(pages=True, units_per_point=1.0))
-    warnings = tuple(f"page {page_no} could not be read" for page_no in conversion.failed_pages)
     return Converted(
         document=builder.build(n_pages=conversion.n_pages),
-        status="partial" if warnings else "ok",
+        status="partial" if conversion.losses else "ok",
         parser=conversion.parser,
-        warnings=(*builder.warnings, *warnings),
+        warnings=(*builder.warnings, *conversion.losses, *conversion.notes),
     )
 
 
 def read_pdf(path: Path, settings: ParserConfig) -> PdfConversion:
-    """Read a PDF into a ``DoclingDocument`` with pages and boxes; pages are never rendered.
+    """Read a PDF into a ``DoclingDocument`` with pages and boxes.
+
+    The fast engine renders a page only where OCR reads it.
 
     Raises:
         DocumentError: ``corrupt``: no page can be read; ``no_text``: none has text, and
@@ -95,24 +115,83 @@ def read_pdf(path: Path, settings: ParserConfig) -> PdfConversion:
     """
     # What libraries log about a damaged file is in the outcome.
     logging.getLogger("docling").setLevel(logging.CRITICAL)
-    return _standard(path, settings) if settings.pdf == "standard" else _fast(path)
+    return _standard(path, settings) if settings.pdf == "standard" else _fast(path, settings)
 
 
-def _fast(path: Path) -> PdfConversion:
+def _fast(path: Path, settings: ParserConfig) -> PdfConversion:
     pages = _read(path)
+    engine = engine_of(settings)
+    notes, losses, parser = [], [], _FAST
+    wanted = _scans(path, pages)
+    if engine is None:
+        lost = {n: why for n, why in wanted.items() if pages.shown[n].image >= _LARGE_SHARE}
+        losses = [f"{where}: {why}, and no OCR is at hand" for why, where in _by_reason(lost)]
+    elif wanted:
+        done = _add_scans(path, pages, wanted, engine)
+        notes = [f"{where}: {why}, read by {engine.name}" for why, where in _by_reason(done)]
+        parser += f"+{engine.name}"
+    losses += [f"page {number} could not be read" for number in sorted(pages.failed)]
     if not pages.texts:
         n_failed = len(pages.failed)
         msg = f"none of its {n_failed} pages could be read" if n_failed else "not a readable PDF"
         raise DocumentError(msg, kind="corrupt", stage="parse")
-    texts = [pages.texts[number] for number in sorted(pages.texts)]
-    if pages.images and not any(page.lines or page.across for page in texts):
+    if engine is None and pages.empty and any(shown.image for shown in pages.shown.values()):
         raise DocumentError(_NO_TEXT, kind="no_text", stage="parse")
+    texts = [pages.texts[number] for number in sorted(pages.texts)]
     return PdfConversion(
         document=assemble(analyse(texts), texts),
-        n_pages=len(pages.texts) + len(pages.failed),
-        failed_pages=tuple(sorted(pages.failed)),
-        parser="pdf-fast",
+        n_pages=pages.n_pages,
+        parser=parser,
+        losses=tuple(losses),
+        notes=tuple(notes),
     )
+
+
+def _scans(path: Path, pages: _Pages) -> dict[int, str]:
+    """Return the pages that OCR should read, with the reason."""
+    silent = [n for n, page in pages.texts.items() if not page.lines and not page.across]
+    for number in blank_pages(path, silent) if silent else ():
+        pages.shown[number] = Shown(drawn=False)
+    found = {}
+    for number, page in sorted(pages.texts.items()):
+        # A page that only the second reader could open may show anything.
+        reason = need(page, pages.shown.setdefault(number, Shown()))
+        if reason is not None:
+            found[number] = reason
+    return found
+
+
+def _add_scans(
+    path: Path, pages: _Pages, wanted: Mapping[int, str], engine: OcrEngine
+) -> dict[int, str]:
+    """Take what OCR reads on pages where it reads more; return those, with the reason."""
+    taken = {}
+    for number, page in read_scans(path, wanted, engine).items():
+        before = sum(len(line.text) for line in pages.texts[number].lines)
+        n_chars = sum(len(line.text) for line in page.lines)
+        if n_chars > before or (n_chars and wanted[number] == BROKEN):
+            pages.texts[number] = page
+            taken[number] = wanted[number]
+    return taken
+
+
+def _by_reason(reasons: Mapping[int, str]) -> list[tuple[str, str]]:
+    """Return each reason with its pages, such as ``pages 1-3, 7``."""
+    pages: dict[str, list[int]] = {}
+    for number, reason in sorted(reasons.items()):
+        pages.setdefault(reason, []).append(number)
+    return [(reason, _ranges(numbers)) for reason, numbers in pages.items()]
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return f"page{'s' if len(numbers) > 1 else ''} {', '.join(parts)}"
 
 
 def _read(path: Path) -> _Pages:
@@ -160,31 +239,43 @@ def _take(page: ThreadedDoclingParsePageBackend, pages: _Pages) -> None:
         pages.failed.add(page.page_no)
         return
     size = page.get_size()
-    pages.images += len(content.bitmap_resources)
+    boxes = [resource.rect.to_bounding_box() for resource in content.bitmap_resources]
+    areas = [abs((box.r - box.l) * (box.b - box.t)) for box in boxes]
+    share = max(areas, default=0.0) / max(size.width * size.height, 1.0)
+    pages.shown[page.page_no] = Shown(image=min(share, 1.0))
     text = page_text(page.page_no, size.width, size.height, content.textline_cells)
     pages.texts[page.page_no] = text
 
 
 def _standard(path: Path, settings: ParserConfig) -> PdfConversion:
-    result = _standard_converter(settings.artifacts_path, settings.ocr).convert(
-        path, raises_on_error=False
-    )
+    engine = engine_of(settings)
+    ocr = (engine.name, settings.ocr_languages) if engine else None
+    result = _standard_converter(settings.artifacts_path, ocr).convert(path, raises_on_error=False)
     if result.status is ConversionStatus.FAILURE:
         reasons = "; ".join(error.error_message for error in result.errors)
         raise DocumentError(reasons or "not a readable PDF", kind="corrupt", stage="parse")
-    if not settings.ocr and not result.document.texts:
+    if engine is None and not result.document.texts:
         raise DocumentError(_NO_TEXT, kind="no_text", stage="parse")
     return PdfConversion(
         document=result.document,
         n_pages=result.input.page_count,
-        failed_pages=tuple(sorted({error.page_no for error in result.errors if error.page_no})),
-        parser="docling-standard",
+        parser=f"docling-standard+{engine.name}" if engine else "docling-standard",
+        losses=tuple(
+            f"page {number} could not be read"
+            for number in sorted({error.page_no for error in result.errors if error.page_no})
+        ),
     )
 
 
 @functools.cache
-def _standard_converter(artifacts_path: str | None, ocr: bool) -> DocumentConverter:  # noqa: FBT001 - a cache key
-    options = ThreadedPdfPipelineOptions(artifacts_path=artifacts_path, do_ocr=ocr)
+def _standard_converter(
+    artifacts_path: str | None, ocr: tuple[str, tuple[str, ...]] | None
+) -> DocumentConverter:
+    options = ThreadedPdfPipelineOptions(artifacts_path=artifacts_path, do_ocr=ocr is not None)
+    if ocr is not None and ocr[0] == "rapidocr":
+        options.ocr_options = RapidOcrOptions()
+    elif ocr is not None:
+        options.ocr_options = TesseractOcrOptions(lang=list(ocr[1]) or ["eng"])
     return DocumentConverter(
         allowed_formats=[InputFormat.PDF],
         format_options={InputFormat.PDF: PdfFormatOption(pipeline_options=options)},

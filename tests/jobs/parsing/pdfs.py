@@ -9,8 +9,19 @@ Text = tuple[float, float, str, float, str]
 """Left, baseline from the bottom, font, size, text; in points."""
 
 
-def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: int = 0) -> bytes:
-    """Return a PDF of A4 pages; the content of the pages ``broken`` (from 0) cannot be read."""
+def pdf(
+    pages: Sequence[Sequence[Text]],
+    *,
+    broken: Sequence[int] = (),
+    rotate: int = 0,
+    garbled: bool = False,
+) -> bytes:
+    """Return a PDF of A4 pages; the content of the pages ``broken`` (from 0) cannot be read.
+
+    ``garbled``: letters look as they should and are mapped to characters without a meaning.
+    """
+    last = 6 + 2 * len(pages)
+    to_unicode = b"/ToUnicode %d 0 R" % last if garbled else b""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Count %d /Kids [%s] >>"
@@ -18,7 +29,8 @@ def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: 
     ]
     for name in (b"Helvetica", b"Helvetica-Bold", b"Courier"):
         encoding = b"/Encoding /WinAnsiEncoding"
-        objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /%s %s >>" % (name, encoding))
+        font = b"<< /Type /Font /Subtype /Type1 /BaseFont /%s %s %s >>"
+        objects.append(font % (name, encoding, to_unicode))
     for i, texts in enumerate(pages):
         filters = b"/Filter /FlateDecode" if i in broken else b""
         content = b"\n".join(map(_show, texts))
@@ -30,7 +42,14 @@ def pdf(pages: Sequence[Sequence[Text]], *, broken: Sequence[int] = (), rotate: 
         objects.append(
             b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), filters, content)
         )
+    if garbled:
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(_PRIVATE), _PRIVATE))
     return _file(objects)
+
+
+_PRIVATE = b"""/CIDInit /ProcSet findresource begin 12 dict begin begincmap
+/CMapName /Private def 1 begincodespacerange <00> <FF> endcodespacerange
+1 beginbfrange <00> <FF> <E000> endbfrange endcmap end end"""
 
 
 def paragraph(

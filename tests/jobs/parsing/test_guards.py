@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chunking.errors import DocumentError
-from jobs.config import LimitsConfig, ParserConfig
+from jobs.config import LimitsConfig
 from jobs.parsing import guards
 from tests.jobs.parsing.pdfs import pdf
 
@@ -24,7 +24,7 @@ UNPARSED = (
 def kind(path: Path, file_format: str, **limits: int) -> str | None:
     """Return the error kind by which a file is refused, or None."""
     try:
-        guards.check(path, file_format, ParserConfig(), LimitsConfig.model_validate(limits))
+        guards.check(path, file_format, LimitsConfig.model_validate(limits))
     except DocumentError as error:
         return error.kind
     return None
@@ -112,11 +112,10 @@ def test_counts_pages_first(tmp_path: Path) -> None:
 
 
 def test_names_what_is_not_read(tmp_path: Path) -> None:
-    """Formats without a reader are unsupported, an image without OCR has no text."""
+    """Formats without a reader are unsupported."""
     path = tmp_path / "a"
     path.write_bytes(b"x")
     assert kind(path, "doc") == "unsupported_format"
-    assert kind(path, "image") == "no_text"
 
 
 def test_reads_no_more_than_the_prolog() -> None:

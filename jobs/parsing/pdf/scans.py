@@ -1,0 +1,139 @@
+"""Pages whose text layer is missing or broken: which they are, and their text by OCR.
+
+The only place where a page is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pypdfium2
+from PIL import Image
+
+from jobs.parsing.ocr import OcrEngine, smoothed
+from jobs.parsing.pdf import second
+from jobs.parsing.pdf.lines import Frame, Line, PageText
+
+__all__ = ["BROKEN", "MAX_PIXELS", "Shown", "blank_pages", "image_text", "need", "read_scans"]
+
+MAX_PIXELS = 16_000_000
+"""Of a rendered page: A4 at 300 dpi is 9 million; larger ones are rendered more coarsely."""
+_POINTS_PER_INCH = 72.0
+_LARGE_SHARE = 0.5
+_FEW_CHARS = 100
+
+NO_TEXT, STAMPED, BROKEN = "no text layer", "hardly any text over an image", "a broken text layer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a page shows beside its text.
+
+    ``image``: the share of it that its largest image covers. ``drawn``: whether there is
+    anything to see at all, which is only asked of pages without text.
+    """
+
+    image: float = 0.0
+    drawn: bool = True
+
+
+def need(page: PageText, shown: Shown) -> str | None:
+    """Return why a page should be read by OCR, None if its text layer serves."""
+    n_chars = sum(len(line.text) for line in (*page.lines, *page.across))
+    if not n_chars:
+        return NO_TEXT if shown.drawn else None
+    if second.is_doubtful(page):
+        return BROKEN
+    if n_chars < _FEW_CHARS and shown.image >= _LARGE_SHARE:
+        return STAMPED
+    return None
+
+
+def blank_pages(path: Path, numbers: Iterable[int]) -> set[int]:
+    """Return those of the pages that show nothing: no image, drawing or text."""
+    with _opened(path) as document:
+        return set() if document is None else {n for n in numbers if _is_blank(document, n)}
+
+
+def read_scans(path: Path, numbers: Iterable[int], engine: OcrEngine) -> Mapping[int, PageText]:
+    """Return pages (numbers from 1) as OCR reads them; those that cannot be shown are absent."""
+    pages: dict[int, PageText] = {}
+    with _opened(path) as document:
+        if document is None:
+            return pages
+        for number in numbers:
+            try:
+                page = document[number - 1]
+                width, height = page.get_size()
+                image = _rendered(page, width, height, engine.dpi)
+            except (pypdfium2.PdfiumError, IndexError):
+                continue
+            pages[number] = image_text(number, image, width, height, engine)
+    return pages
+
+
+def image_text(
+    number: int, image: Image.Image, width: float, height: float, engine: OcrEngine
+) -> PageText:
+    """Return what OCR reads from the image of a page of ``width`` x ``height`` points."""
+    reading = engine.read(image)
+    if reading.turned % 180:
+        width, height = height, width
+        scale_x, scale_y = width / image.height, height / image.width
+    else:
+        scale_x, scale_y = width / image.width, height / image.height
+    lines = tuple(
+        Line(
+            text=line.text,
+            frame=Frame(
+                left=line.left * scale_x,
+                top=line.top * scale_y,
+                right=line.right * scale_x,
+                bottom=line.bottom * scale_y,
+            ),
+            size=line.size * scale_y,
+            bold=False,
+            monospaced=False,
+            cells=(i,),
+        )
+        for i, line in enumerate(smoothed(reading.lines))
+    )
+    return PageText(
+        page_no=number,
+        width=width,
+        height=height,
+        turned=reading.turned,
+        lines=lines,
+        across=(),
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pypdfium2.PdfDocument | None]:
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError:
+        yield None
+        return
+    with closing(document):
+        yield document
+
+
+def _is_blank(document: pypdfium2.PdfDocument, number: int) -> bool:
+    try:
+        return next(iter(document[number - 1].get_objects(max_depth=1)), None) is None
+    except (pypdfium2.PdfiumError, IndexError):
+        return False
+
+
+def _rendered(page: pypdfium2.PdfPage, width: float, height: float, dpi: int) -> Image.Image:
+    scale = dpi / _POINTS_PER_INCH
+    pixels = width * height * scale**2
+    if pixels > MAX_PIXELS:
+        scale *= (MAX_PIXELS / pixels) ** 0.5
+    bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=True)
+    image: Image.Image = bitmap.to_pil()
+    return image

@@ -6,7 +6,7 @@ __all__ = ["FORMATS"]
 
 FORMATS = frozenset(
     {
-        "adoc", "csv", "docx", "eml", "epub", "html", "image", "json_docling", "md", "odp", "ods", "odt",
-        "pdf", "pptx", "tex", "txt", "vtt", "xlsx", "xml", "xml_jats",
+        "adoc", "csv", "docx", "eml", "epub", "html", "image", "json_docling", "md", "odp", "ods",
+        "odt", "pdf", "pptx", "tex", "txt", "vtt", "xlsx", "xml", "xml_jats",
     }
 )  # fmt: skip

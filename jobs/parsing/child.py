@@ -19,6 +19,7 @@ from pathlib import Path
 from chunking.errors import DocumentError
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import faults, guards, limits, wire
+from jobs.parsing.careful import Pages
 from jobs.parsing.converted import Converted
 from jobs.parsing.detect import detect_format
 from jobs.parsing.hook import Hook, apply_hook
@@ -65,22 +66,37 @@ def main(connection: socket.socket, parent: int, work: Work) -> None:
         def announce(file_format: str) -> None:
             connection.sendall(wire.pack_frame(wire.FORMAT, file_format.encode("ascii")))
 
-        outcome = parse_file(folder / wire.NEUTRAL_NAME, request["name"], work, announce)
+        def announce_page(number: int) -> None:
+            connection.sendall(wire.pack_frame(wire.PAGE, str(number).encode("ascii")))
+
+        skip = request.get("skip")
+        pages = None if skip is None else Pages(announce=announce_page, skip=frozenset(skip))
+        outcome = parse_file(folder / wire.NEUTRAL_NAME, request["name"], work, announce, pages)
         connection.sendall(_packed(outcome))
 
 
-def parse_file(path: Path, name: str, work: Work, announce: Callable[[str], None]) -> ParseOutcome:
+def parse_file(
+    path: Path,
+    name: str,
+    work: Work,
+    announce: Callable[[str], None],
+    pages: Pages | None = None,
+) -> ParseOutcome:
     """Parse one file; whatever its reader raises becomes the outcome.
 
     ``announce`` is called with the format as soon as it is known, so that the parent can
-    record it should this process not live to tell.
+    record it should this process not live to tell. ``pages``: how to read a PDF that has
+    ended a reader before.
     """
     file_format = UNKNOWN_FORMAT
     try:
         file_format = detect_format(path, name)
         announce(file_format)
         guards.check(path, file_format, work.limits)
-        converted = work.convert(path, format=file_format, name=name, settings=work.config)
+        careful = {} if pages is None else {"pages": pages}
+        converted = work.convert(
+            path, format=file_format, name=name, settings=work.config, **careful
+        )
         return _outcome(_hooked(converted, file_format, name, work), file_format, work)
     except Exception as error:  # noqa: BLE001 - the one place that turns a document's failure into a row
         return faults.outcome_of(error, file_format, path)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from chunking.errors import DocumentError
 from jobs.config import ParserConfig
+from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.detect import IMAGE
 
@@ -37,11 +38,18 @@ _READERS = {
 """Module and function of each format's reader, imported when first needed."""
 
 
-def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Converted:  # noqa: A002
+def convert(
+    path: Path,
+    *,
+    format: str,  # noqa: A002 - the column's name
+    name: str,
+    settings: ParserConfig,
+    pages: Pages = AT_ONCE,
+) -> Converted:
     """Read a file as the given format and return its canonical text and blocks.
 
     ``format`` is what :func:`jobs.parsing.detect.detect_format` told. ``name`` serves
-    messages only; nothing of the result hangs on it.
+    messages only; nothing of the result hangs on it. ``pages``: how a PDF is read.
 
     Raises:
         DocumentError: ``corrupt`` for a damaged file, ``unsupported_format`` where no
@@ -50,7 +58,7 @@ def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Co
     if format == "pdf":
         from jobs.parsing.pdf.engine import convert_pdf  # noqa: PLC0415 - loads the PDF libraries
 
-        return convert_pdf(path, name=name, settings=settings)
+        return convert_pdf(path, name=name, settings=settings, pages=pages)
     return _reader(format)(Source(path=path, format=format, name=name, settings=settings))
 
 

@@ -12,6 +12,7 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing.limits import MIB
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError, Zygote
-from jobs.parsing.watch import watch
+from jobs.parsing.watch import Verdict, watch
 from jobs.parsing.wire import NEUTRAL_NAME
 from jobs.ports import ParseOutcome
 
@@ -29,6 +30,11 @@ _CONVERT = "jobs.parsing.convert:convert"
 _PRELOAD = "jobs.parsing.preload:preload"
 _MAX_DOCUMENTS = 100
 _MAX_GROWTH_BYTES = 512 * MIB
+_MAX_BAD_PAGES = 5
+_OF_TIME = frozenset({"timeout", "limit"})
+_HANGING_SHARE = 0.5
+"""Of a document's time, which one page must take to be the one that hangs."""
+_LEFT_OUT = "pages that ended the reader were left out"
 
 
 class ChildParser:
@@ -71,7 +77,7 @@ class ChildParser:
             outcome = self._refusal(path)
             if outcome is None:
                 try:
-                    outcome = self._parse_in_child(path, name)
+                    outcome = self._parsed(path, name)
                 except ServerLostError:
                     # The zygote was killed from outside, and its child with it: once more.
                     self._drop_child()
@@ -95,13 +101,39 @@ class ChildParser:
 
     def _last_attempt(self, path: Path, name: str) -> ParseOutcome:
         try:
-            return self._parse_in_child(path, name)
+            return self._parsed(path, name)
         except ServerLostError:
             self._drop_child()
             message = "the parsing processes were killed from outside, twice"
             return failed("crashed", message, UNKNOWN_FORMAT, retryable=True)
 
-    def _parse_in_child(self, path: Path, name: str) -> ParseOutcome:
+    def _parsed(self, path: Path, name: str) -> ParseOutcome:
+        verdict = self._in_child(path, {"name": name})
+        outcome = verdict.outcome
+        if outcome.format != "pdf" or not (verdict.lost or outcome.error_kind == "out_of_memory"):
+            return outcome
+        return self._without_bad_pages(path, name, outcome)
+
+    def _without_bad_pages(self, path: Path, name: str, first: ParseOutcome) -> ParseOutcome:
+        """Read a PDF that has ended its reader page by page, leaving out the pages that do.
+
+        Its first failure stands where no page is to blame, nothing is left, or too many end
+        their reader.
+        """
+        skip: list[int] = []
+        while len(skip) <= _MAX_BAD_PAGES:
+            verdict = self._in_child(path, {"name": name, "skip": skip})
+            outcome = verdict.outcome
+            if outcome.document is not None:
+                kind = first.error_kind if outcome.status == "partial" else None
+                return replace(outcome, error_kind=kind, error_message=_LEFT_OUT if kind else None)
+            slow = verdict.page_seconds >= self._limits.document_seconds * _HANGING_SHARE
+            if verdict.page is None or (outcome.error_kind in _OF_TIME and not slow):
+                break
+            skip.append(verdict.page)
+        return first
+
+    def _in_child(self, path: Path, request: Mapping[str, object]) -> Verdict:
         child = self._ready_child()
         retire = True  # also when an interrupt leaves the child in mid-document
         try:
@@ -109,12 +141,12 @@ class ChildParser:
                 prefix="chunkmill-parse-", ignore_cleanup_errors=True
             ) as folder:
                 _place(path, Path(folder, NEUTRAL_NAME))
-                verdict = watch(child, {"folder": folder, "name": name}, self._limits)
+                verdict = watch(child, {**request, "folder": folder}, self._limits)
             retire = verdict.retire
         finally:
             if retire:
                 self._drop_child()
-        return verdict.outcome
+        return verdict
 
     def _ready_child(self) -> ChildProcess:
         child = self._child

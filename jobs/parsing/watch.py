@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from chunking.errors import ErrorKind
@@ -24,19 +25,27 @@ _BYTES_PER_CHAR = 16
 _SPARE_FRAME_BYTES = 64 * MIB
 _READ_BYTES = 1 << 20
 _FORMAT_NAME = re.compile(rb"[a-z0-9_]{1,32}")
+_PAGE_NUMBER = re.compile(rb"[0-9]{1,9}")
 _SUSPECT_KINDS = frozenset({"internal", "out_of_memory", "limit"})
 """After these a child's state is not trusted: the next document gets a fresh one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What came of a document; ``retire``: the child is dead or no longer trusted."""
+    """What came of a document.
+
+    ``retire``: the child is dead or no longer trusted. ``lost``: it did not live to tell.
+    ``page``: the page that it was reading then, if it said, for ``page_seconds``.
+    """
 
     outcome: ParseOutcome
     retire: bool
+    lost: bool = False
+    page: int | None = None
+    page_seconds: float = 0.0
 
 
-def watch(child: ChildProcess, request: dict[str, str], limits: LimitsConfig) -> Verdict:
+def watch(child: ChildProcess, request: Mapping[str, object], limits: LimitsConfig) -> Verdict:
     """Send a request to a child and see it through to an outcome within its limits.
 
     Raises:
@@ -50,12 +59,14 @@ class _Watch:
         self._child = child
         self._limits = limits
         self._format = UNKNOWN_FORMAT
+        self._page: int | None = None
+        self._page_began = time.monotonic()
         self._deadline = time.monotonic() + limits.document_seconds
         self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
         frame_bytes = limits.document_chars * _BYTES_PER_CHAR + _SPARE_FRAME_BYTES
         self._reader = wire.FrameReader(frame_bytes)
 
-    def run(self, request: dict[str, str]) -> Verdict:
+    def run(self, request: Mapping[str, object]) -> Verdict:
         try:
             body = json.dumps(request).encode("ascii")
             self._child.connection.sendall(wire.pack_frame(wire.REQUEST, body))
@@ -84,11 +95,16 @@ class _Watch:
         while (frame := self._reader.next()) is not None:
             if frame.kind == wire.RESULT:
                 outcome = wire.load_outcome(frame.body)
-                return Verdict(outcome=outcome, retire=outcome.error_kind in _SUSPECT_KINDS)
-            if frame.kind != wire.FORMAT or not _FORMAT_NAME.fullmatch(frame.body):
+                suspect = outcome.error_kind in _SUSPECT_KINDS
+                return Verdict(outcome=outcome, retire=suspect, page=self._page)
+            if frame.kind == wire.FORMAT and _FORMAT_NAME.fullmatch(frame.body):
+                self._format = frame.body.decode("ascii")
+            elif frame.kind == wire.PAGE and _PAGE_NUMBER.fullmatch(frame.body):
+                self._page = int(frame.body) or None
+                self._page_began = time.monotonic()
+            else:
                 msg = f"an unknown frame {frame.kind!r}"
                 raise wire.WireError(msg)
-            self._format = frame.body.decode("ascii")
         return None
 
     def _over_limit(self) -> Verdict | None:
@@ -121,4 +137,10 @@ class _Watch:
 
     def _lost(self, kind: ErrorKind, message: str, *, retryable: bool = False) -> Verdict:
         outcome = failed(kind, message, self._format, retryable=retryable)
-        return Verdict(outcome=outcome, retire=True)
+        return Verdict(
+            outcome=outcome,
+            retire=True,
+            lost=True,
+            page=self._page,
+            page_seconds=time.monotonic() - self._page_began,
+        )

@@ -22,6 +22,7 @@ __all__ = [
     "FORMAT",
     "MAX_PACKET",
     "NEUTRAL_NAME",
+    "PAGE",
     "REQUEST",
     "RESULT",
     "Frame",
@@ -40,6 +41,8 @@ NEUTRAL_NAME = "document"
 """Every file is read under this name, so that no reader can look at its own."""
 MAX_PACKET = 1 << 17
 """Longest control message, in bytes."""
+PAGE = b"P"
+"""Child to parent, where pages are read one by one: the number of the next, or 0."""
 REQUEST = b"Q"
 """Parent to child: one document to parse, as JSON."""
 RESULT = b"R"

@@ -27,6 +27,7 @@ from docling.datamodel.pipeline_options import (
     TesseractOcrOptions,
     ThreadedPdfPipelineOptions,
 )
+from docling.datamodel.settings import DocumentLimits
 from docling.document_converter import DocumentConverter, PdfFormatOption
 from docling_core.types.doc import DoclingDocument
 
@@ -34,6 +35,7 @@ from chunking.errors import DocumentError
 from jobs.config import ParserConfig
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
+from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted
 from jobs.parsing.ocr import OcrEngine, engine_of
 from jobs.parsing.pdf import second
@@ -86,14 +88,16 @@ class _Pages:
         return not any(page.lines or page.across for page in self.texts.values())
 
 
-def convert_pdf(path: Path, *, name: str, settings: ParserConfig) -> Converted:
+def convert_pdf(
+    path: Path, *, name: str, settings: ParserConfig, pages: Pages = AT_ONCE
+) -> Converted:
     """Read a PDF with the engine that ``settings.pdf`` names, as canonical text.
 
     Raises:
         DocumentError: ``corrupt``, or ``no_text`` (pages without a text layer).
     """
     del name
-    conversion = read_pdf(path, settings)
+    conversion = read_pdf(path, settings, pages)
     builder = DocumentBuilder()
     add_docling(builder, conversion.document, places=Places(pages=True, units_per_point=1.0))
     return Converted(
@@ -104,10 +108,11 @@ def convert_pdf(path: Path, *, name: str, settings: ParserConfig) -> Converted:
     )
 
 
-def read_pdf(path: Path, settings: ParserConfig) -> PdfConversion:
+def read_pdf(path: Path, settings: ParserConfig, pages: Pages = AT_ONCE) -> PdfConversion:
     """Read a PDF into a ``DoclingDocument`` with pages and boxes.
 
-    The fast engine renders a page only where OCR reads it.
+    The fast engine renders a page only where OCR reads it. A document that is read page
+    by page is left to it: docling's own pipeline has no way to.
 
     Raises:
         DocumentError: ``corrupt``: no page can be read; ``no_text``: none has text, and
@@ -115,19 +120,21 @@ def read_pdf(path: Path, settings: ParserConfig) -> PdfConversion:
     """
     # What libraries log about a damaged file is in the outcome.
     logging.getLogger("docling").setLevel(logging.CRITICAL)
-    return _standard(path, settings) if settings.pdf == "standard" else _fast(path, settings)
+    if settings.pdf == "standard" and pages is AT_ONCE:
+        return _standard(path, settings)
+    return _fast(path, settings, pages)
 
 
-def _fast(path: Path, settings: ParserConfig) -> PdfConversion:
-    pages = _read(path)
+def _fast(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
+    pages = _read(path, walk)
     engine = engine_of(settings)
     notes, losses, parser = [], [], _FAST
-    wanted = _scans(path, pages)
+    wanted = _scans(path, pages, walk)
     if engine is None:
         lost = {n: why for n, why in wanted.items() if pages.shown[n].image >= _LARGE_SHARE}
         losses = [f"{where}: {why}, and no OCR is at hand" for why, where in _by_reason(lost)]
     elif wanted:
-        done = _add_scans(path, pages, wanted, engine)
+        done = _add_scans(path, pages, wanted, engine, walk)
         notes = [f"{where}: {why}, read by {engine.name}" for why, where in _by_reason(done)]
         parser += f"+{engine.name}"
     losses += [f"page {number} could not be read" for number in sorted(pages.failed)]
@@ -147,10 +154,10 @@ def _fast(path: Path, settings: ParserConfig) -> PdfConversion:
     )
 
 
-def _scans(path: Path, pages: _Pages) -> dict[int, str]:
+def _scans(path: Path, pages: _Pages, walk: Pages) -> dict[int, str]:
     """Return the pages that OCR should read, with the reason."""
     silent = [n for n, page in pages.texts.items() if not page.lines and not page.across]
-    for number in blank_pages(path, silent) if silent else ():
+    for number in blank_pages(path, walk.walk(silent)) if silent else ():
         pages.shown[number] = Shown(drawn=False)
     found = {}
     for number, page in sorted(pages.texts.items()):
@@ -162,11 +169,11 @@ def _scans(path: Path, pages: _Pages) -> dict[int, str]:
 
 
 def _add_scans(
-    path: Path, pages: _Pages, wanted: Mapping[int, str], engine: OcrEngine
+    path: Path, pages: _Pages, wanted: Mapping[int, str], engine: OcrEngine, walk: Pages
 ) -> dict[int, str]:
     """Take what OCR reads on pages where it reads more; return those, with the reason."""
     taken = {}
-    for number, page in read_scans(path, wanted, engine).items():
+    for number, page in read_scans(path, walk.walk(wanted), engine).items():
         before = sum(len(line.text) for line in pages.texts[number].lines)
         n_chars = sum(len(line.text) for line in page.lines)
         if n_chars > before or (n_chars and wanted[number] == BROKEN):
@@ -194,16 +201,19 @@ def _ranges(numbers: list[int]) -> str:
     return f"page{'s' if len(numbers) > 1 else ''} {', '.join(parts)}"
 
 
-def _read(path: Path) -> _Pages:
+def _read(path: Path, walk: Pages) -> _Pages:
     pages = _Pages()
-    with _opened(path) as backend:
-        for page in backend.iter_pages() if backend is not None else ():
-            _take(page, pages)
+    if walk is AT_ONCE:
+        with _opened(path) as backend:
+            for page in backend.iter_pages() if backend is not None else ():
+                _take(page, pages)
+    else:
+        _read_one_by_one(path, pages, walk)
     if not pages.texts and not pages.failed:
         pages.texts = second.read_pages(path)
         return pages
     doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_doubtful(page)}
-    for number, again in second.read_pages(path, sorted(doubtful)).items() if doubtful else ():
+    for number, again in _read_again(path, doubtful, walk).items():
         first = pages.texts.get(number)
         if first is None or second.is_better(again, first):
             pages.texts[number] = again
@@ -211,8 +221,26 @@ def _read(path: Path) -> _Pages:
     return pages
 
 
+def _read_one_by_one(path: Path, pages: _Pages, walk: Pages) -> None:
+    """Open the file anew for each page: the parser would be pages ahead of its reader."""
+    with _opened(path) as backend:
+        numbers = range(1, backend.page_count() + 1) if backend is not None else range(0)
+    pages.failed |= walk.skip & set(numbers)
+    for number in walk.walk(numbers):
+        with _opened(path, number) as backend:
+            for page in backend.iter_pages() if backend is not None else ():
+                _take(page, pages)
+
+
+def _read_again(path: Path, doubtful: set[int], walk: Pages) -> dict[int, PageText]:
+    numbers = sorted(doubtful - walk.skip)
+    return second.read_pages(path, walk.walk(numbers)) if numbers else {}
+
+
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[ThreadedDoclingParseDocumentBackend | None]:
+def _opened(
+    path: Path, page: int | None = None
+) -> Iterator[ThreadedDoclingParseDocumentBackend | None]:
     source = InputDocument(
         path,
         InputFormat.PDF,
@@ -220,6 +248,7 @@ def _opened(path: Path) -> Iterator[ThreadedDoclingParseDocumentBackend | None]:
         backend_options=ThreadedDoclingParseBackendOptions(
             parser_threads=1, render_pages=False, max_concurrent_results=4
         ),
+        limits=DocumentLimits() if page is None else DocumentLimits(page_range=(page, page)),
     )
     # docling has no public name for the backend, and sets none where opening failed.
     backend = getattr(source, "_backend", None)

@@ -58,18 +58,22 @@ _PART = r"[\w.'\u2019-]"
 _NAMED = rf"{_CAPITAL}{_PART}{{0,24}}(?:{_BLANK}{_PART}{{1,24}}){{0,2}}:{_BLANK}"
 
 
+_REFERENCE = r"(?:\[\d{1,3}\])"
+
+
 def _places(stops: str) -> re.Pattern[str]:
     """Return the pattern of places where a sentence may end, for these terminators.
 
     It begins with the set of all marks, which is searched for fastest. Runs are taken
-    whole and never given back, so that each is read once.
+    whole and never given back, so that each is read once. Nothing but a single character
+    is repeated possessively: before 3.11.5, Python does not end on a repeated group.
     """
     return re.compile(
         rf"[{stops}{_WIDE}{_FACES}\n](?:"
         rf"(?<=[{_WIDE}])(?P<wide>[{_WIDE}!?]*+[{_WIDE_CLOSERS}]*+)"
         rf"|(?<=[{stops}])(?<![{stops}][{stops}])(?P<stop>[{stops}]*+)"
-        rf"(?P<close>(?:\[\d{{1,3}}\])*+[{_CLOSERS}]*+)"
-        rf"(?P<note>(?<=[^\W\d_A-Z][^\W\d_A-Z]\.)\d\d?(?:[,\u2013-]\d\d?)*+(?=\s+{_CAPITAL}))?+"
+        rf"(?P<close>{_REFERENCE}*(?!{_REFERENCE})[{_CLOSERS}]*+)"
+        rf"(?P<note>(?<=[^\W\d_A-Z][^\W\d_A-Z]\.)\d\d?(?:[,\u2013-]\d\d?)*(?=\s+{_CAPITAL}))?"
         rf"(?=\s|\Z|[{_CJK}])(?! {_PLAIN})"
         rf"|(?<=\n)(?P<line>{_BLANK}*+\n\s*+|(?={_BULLET}|{_TURN}|{_NAMED}))"
         rf"|(?<=[{_FACES}])(?<![{_FACE_PARTS}][{_FACES}])(?P<face>[{_FACE_PARTS}]*+)(?=\s)"

@@ -7,12 +7,12 @@ of one list by a line end; outer blanks of a block dropped, blank blocks left ou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from chunking.model import Block, BlockKind, Box, Document
 from jobs.parsing.language import detect_block_languages, detect_language
-from jobs.parsing.text import clean, split_paragraphs
+from jobs.parsing.text import clean, clean_metadata, split_paragraphs
 
 __all__ = ["DocumentBuilder"]
 
@@ -202,7 +202,7 @@ class DocumentBuilder:
             language=language or detect_language(p.text for p in self._pieces if p.kind in _PROSE),
             n_pages=n_pages,
             furniture=tuple(self._furniture),
-            metadata=_clean_map(self.metadata),
+            metadata=clean_metadata(self.metadata),
         )
         return detect_block_languages(document)
 
@@ -275,8 +275,3 @@ def _block(piece: _Piece, *, index: int, start: int) -> Block:
         row_starts=tuple(start + offset for offset in piece.rows),
         boxes=piece.boxes,
     )
-
-
-def _clean_map(values: Mapping[str, str]) -> dict[str, str]:
-    cleaned = {clean(key).strip(): clean(value).strip() for key, value in values.items()}
-    return {key: value for key, value in sorted(cleaned.items()) if key and value}

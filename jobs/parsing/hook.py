@@ -13,19 +13,20 @@ from __future__ import annotations
 import hashlib
 import importlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chunking.errors import ConfigError, DocumentError
 from chunking.model import Block, BlockKind, Document
 from jobs.config import Config
-from jobs.parsing.text import clean, split_paragraphs
+from jobs.parsing.text import clean, clean_metadata, split_paragraphs
 
 __all__ = ["Draft", "Hook", "Part", "apply_hook", "fix_hook", "load_hook"]
 
 _DIGEST_CHARS = 16
-_FENCE_LINES = 2
+_LEAST_LINES = 2
+"""Of code, its fences; of a table, its header and delimiter line."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -180,7 +181,7 @@ def _changed(document: Document, parts: Sequence[Part], draft: Draft) -> Documen
         text="".join(texts),
         blocks=tuple(blocks),
         title=" ".join(clean(draft.title or "").split()) or None,
-        metadata=_metadata(draft.metadata),
+        metadata=clean_metadata(draft.metadata),
     )
 
 
@@ -199,12 +200,11 @@ def _tidy(kind: BlockKind, text: str, before: str) -> str:
         return text
     text = clean(text)
     if kind == "code":
-        lines = text.strip("\n").split("\n")
-        fence = before.partition("\n")[0].rstrip("\n")
         if not text.strip():
             return ""
-        ticks = fence[: len(fence) - len(fence.lstrip("`"))]
-        if len(lines) < _FENCE_LINES or lines[-1] != ticks or not lines[0].startswith(ticks):
+        lines = text.strip("\n").split("\n")
+        ticks = before[: len(before) - len(before.lstrip("`"))]
+        if len(lines) < _LEAST_LINES or lines[-1] != ticks or not lines[0].startswith(ticks):
             msg = "code must stay between its fences"
             raise ValueError(msg)
         return "\n".join(lines)
@@ -222,7 +222,7 @@ def _table(text: str) -> str:
     if not lines:
         return ""
     rows_only = all(line.startswith("|") and line.endswith("|") for line in lines)
-    if not rows_only or len(lines) < _FENCE_LINES or set(lines[1]) - set("|-: "):
+    if not rows_only or len(lines) < _LEAST_LINES or set(lines[1]) - set("|-: "):
         msg = "a table must stay Markdown lines: a header, a delimiter line, rows"
         raise ValueError(msg)
     return "\n".join(lines)
@@ -244,8 +244,3 @@ def _gap(document: Document, last: int, index: int) -> str:
     between = document.blocks[last : index + 1]
     gaps = {document.text[a.end : b.start] for a, b in itertools.pairwise(between)}
     return "\n" if gaps == {"\n"} else "\n\n"
-
-
-def _metadata(values: Mapping[str, object]) -> dict[str, str]:
-    cleaned = {clean(str(key)).strip(): clean(str(value)).strip() for key, value in values.items()}
-    return {key: value for key, value in sorted(cleaned.items()) if key and value}

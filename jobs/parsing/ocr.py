@@ -20,7 +20,7 @@ from PIL import Image
 from chunking.errors import ConfigError
 from jobs.config import Config, ParserConfig
 
-__all__ = ["OcrEngine", "OcrLine", "Reading", "engine_of", "fix_ocr", "smoothed"]
+__all__ = ["INSTALL_HINT", "OcrEngine", "OcrLine", "Reading", "engine_of", "fix_ocr", "smoothed"]
 
 _TESSDATA = (
     "/usr/share/tesseract-ocr/5/tessdata",
@@ -29,6 +29,7 @@ _TESSDATA = (
     "/usr/local/share/tessdata",
     "/opt/homebrew/share/tessdata",
 )
+INSTALL_HINT = "install chunkmill[rapidocr] or chunkmill[tesserocr]"
 _LANGUAGES = ("eng",)
 _ORIENTATION = "osd"
 _MIN_ORIENTATION_CONFIDENCE = 2.0

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
 
 import charset_normalizer
 
-__all__ = ["REPLACEMENT", "clean", "decode", "decode_warnings", "split_paragraphs"]
+__all__ = [
+    "REPLACEMENT",
+    "clean",
+    "clean_metadata",
+    "decode",
+    "decode_warnings",
+    "split_paragraphs",
+]
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _BOMS = (
@@ -131,3 +139,9 @@ def _codec(name: str | None) -> str | None:
     if not getattr(info, "_is_text_encoding", True):
         return None
     return "cp1252" if info.name in ("iso8859-1", "ascii") else info.name
+
+
+def clean_metadata(values: Mapping[str, object]) -> dict[str, str]:
+    """Return metadata as a document holds it: trimmed texts by sorted keys, none blank."""
+    cleaned = {clean(str(key)).strip(): clean(str(value)).strip() for key, value in values.items()}
+    return {key: value for key, value in sorted(cleaned.items()) if key and value}

@@ -25,7 +25,7 @@ _PROPERTIES = {
     "modified": "modified",
     "category": "category",
 }
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 
 
 def open_zip(source: Source) -> dict[str, bytes]:

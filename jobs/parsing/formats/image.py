@@ -11,18 +11,17 @@ from chunking.errors import DocumentError
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.converted import Converted, Source
-from jobs.parsing.ocr import OcrEngine, engine_of
+from jobs.parsing.ocr import INSTALL_HINT, OcrEngine, engine_of
 from jobs.parsing.pdf.analysis import analyse
 from jobs.parsing.pdf.assemble import assemble
 from jobs.parsing.pdf.lines import PageText
-from jobs.parsing.pdf.scans import MAX_PIXELS, image_text
+from jobs.parsing.pdf.scans import MAX_PIXELS, POINTS_PER_INCH, image_text
 
 __all__ = ["read"]
 
 _MAX_DECODED_PIXELS = 200_000_000
 """An A3 scan at 600 dpi has 70 million; a bomb declares billions."""
 _DEFAULT_DPI, _LEAST_DPI, _MOST_DPI = 200.0, 50.0, 1200.0
-_POINTS_PER_INCH = 72.0
 
 
 def read(source: Source) -> Converted:
@@ -34,10 +33,7 @@ def read(source: Source) -> Converted:
     """
     engine = engine_of(source.settings)
     if engine is None:
-        msg = (
-            "an image holds no text without OCR; "
-            "install chunkmill[rapidocr] or chunkmill[tesserocr]"
-        )
+        msg = f"an image holds no text without OCR; {INSTALL_HINT}"
         raise DocumentError(msg, kind="no_text", stage="parse")
     pages = list(_pages(source, engine))
     builder = DocumentBuilder()
@@ -88,9 +84,8 @@ def _page(number: int, frame: Image.Image, engine: OcrEngine) -> PageText:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     image = image.convert("L")
-    width, height = (side * _POINTS_PER_INCH / dpi for side in image.size)
-    scale = min(engine.dpi / dpi if dpi > engine.dpi else 1.0, 1.0)
-    scale = min(scale, (MAX_PIXELS / (image.width * image.height)) ** 0.5)
+    width, height = (side * POINTS_PER_INCH / dpi for side in image.size)
+    scale = min(1.0, engine.dpi / dpi, (MAX_PIXELS / (image.width * image.height)) ** 0.5)
     if scale < 1:
         size = (max(round(image.width * scale), 1), max(round(image.height * scale), 1))
         image = image.resize(size, Image.Resampling.LANCZOS)

@@ -37,22 +37,17 @@ from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted
-from jobs.parsing.ocr import OcrEngine, engine_of
+from jobs.parsing.ocr import INSTALL_HINT, OcrEngine, engine_of
 from jobs.parsing.pdf import second
 from jobs.parsing.pdf.analysis import analyse
 from jobs.parsing.pdf.assemble import assemble
 from jobs.parsing.pdf.lines import PageText, page_text
-from jobs.parsing.pdf.scans import BROKEN, Shown, blank_pages, need, read_scans
+from jobs.parsing.pdf.scans import BROKEN, LARGE_SHARE, Shown, blank_pages, need, read_scans
 
 __all__ = ["PdfConversion", "convert_pdf", "read_pdf"]
 
-_NO_TEXT = (
-    "no page has a text layer; to read scans by OCR, "
-    "install chunkmill[rapidocr] or chunkmill[tesserocr]"
-)
+_NO_TEXT = f"no page has a text layer; to read scans by OCR, {INSTALL_HINT}"
 _FAST = "pdf-fast"
-_LARGE_SHARE = 0.5
-"""Of a page without text: an image of this size is a scan rather than an ornament."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +80,7 @@ class _Pages:
 
     @property
     def empty(self) -> bool:
-        return not any(page.lines or page.across for page in self.texts.values())
+        return all(page.empty for page in self.texts.values())
 
 
 def convert_pdf(
@@ -127,17 +122,18 @@ def read_pdf(path: Path, settings: ParserConfig, pages: Pages = AT_ONCE) -> PdfC
 
 def _fast(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
     pages = _read(path, walk)
-    engine = engine_of(settings)
     notes, losses, parser = [], [], _FAST
     wanted = _scans(path, pages, walk)
+    # Asked for only where it may be needed: it looks for packages and files.
+    engine = engine_of(settings) if wanted or pages.empty else None
     if engine is None:
-        lost = {n: why for n, why in wanted.items() if pages.shown[n].image >= _LARGE_SHARE}
+        lost = {n: why for n, why in wanted.items() if pages.shown[n].image >= LARGE_SHARE}
         losses = [f"{where}: {why}, and no OCR is at hand" for why, where in _by_reason(lost)]
     elif wanted:
         done = _add_scans(path, pages, wanted, engine, walk)
         notes = [f"{where}: {why}, read by {engine.name}" for why, where in _by_reason(done)]
         parser += f"+{engine.name}"
-    losses += [f"page {number} could not be read" for number in sorted(pages.failed)]
+    losses += _unread(pages.failed)
     if not pages.texts:
         n_failed = len(pages.failed)
         msg = f"none of its {n_failed} pages could be read" if n_failed else "not a readable PDF"
@@ -156,7 +152,7 @@ def _fast(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
 
 def _scans(path: Path, pages: _Pages, walk: Pages) -> dict[int, str]:
     """Return the pages that OCR should read, with the reason."""
-    silent = [n for n, page in pages.texts.items() if not page.lines and not page.across]
+    silent = [n for n, page in pages.texts.items() if page.empty]
     for number in blank_pages(path, walk.walk(silent)) if silent else ():
         pages.shown[number] = Shown(drawn=False)
     found = {}
@@ -188,6 +184,10 @@ def _by_reason(reasons: Mapping[int, str]) -> list[tuple[str, str]]:
     for number, reason in sorted(reasons.items()):
         pages.setdefault(reason, []).append(number)
     return [(reason, _ranges(numbers)) for reason, numbers in pages.items()]
+
+
+def _unread(numbers: set[int]) -> list[str]:
+    return [f"page {number} could not be read" for number in sorted(numbers)]
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -289,10 +289,7 @@ def _standard(path: Path, settings: ParserConfig) -> PdfConversion:
         document=result.document,
         n_pages=result.input.page_count,
         parser=f"docling-standard+{engine.name}" if engine else "docling-standard",
-        losses=tuple(
-            f"page {number} could not be read"
-            for number in sorted({error.page_no for error in result.errors if error.page_no})
-        ),
+        losses=tuple(_unread({error.page_no for error in result.errors if error.page_no})),
     )
 
 

@@ -93,6 +93,11 @@ class PageText:
     across: tuple[Line, ...]
 
     @property
+    def empty(self) -> bool:
+        """Whether there is no text; pieces are never blank."""
+        return not (self.lines or self.across)
+
+    @property
     def page_size(self) -> tuple[float, float]:
         """Width and height of the page itself."""
         return (self.height, self.width) if self.turned % 180 else (self.width, self.height)

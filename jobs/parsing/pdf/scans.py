@@ -17,12 +17,23 @@ from jobs.parsing.ocr import OcrEngine, smoothed
 from jobs.parsing.pdf import second
 from jobs.parsing.pdf.lines import Frame, Line, PageText
 
-__all__ = ["BROKEN", "MAX_PIXELS", "Shown", "blank_pages", "image_text", "need", "read_scans"]
+__all__ = [
+    "BROKEN",
+    "LARGE_SHARE",
+    "MAX_PIXELS",
+    "POINTS_PER_INCH",
+    "Shown",
+    "blank_pages",
+    "image_text",
+    "need",
+    "read_scans",
+]
 
 MAX_PIXELS = 16_000_000
 """Of a rendered page: A4 at 300 dpi is 9 million; larger ones are rendered more coarsely."""
-_POINTS_PER_INCH = 72.0
-_LARGE_SHARE = 0.5
+POINTS_PER_INCH = 72.0
+LARGE_SHARE = 0.5
+"""Of a page with hardly any text: an image of this size is a scan rather than an ornament."""
 _FEW_CHARS = 100
 
 NO_TEXT, STAMPED, BROKEN = "no text layer", "hardly any text over an image", "a broken text layer"
@@ -42,12 +53,12 @@ class Shown:
 
 def need(page: PageText, shown: Shown) -> str | None:
     """Return why a page should be read by OCR, None if its text layer serves."""
-    n_chars = sum(len(line.text) for line in (*page.lines, *page.across))
-    if not n_chars:
+    if page.empty:
         return NO_TEXT if shown.drawn else None
     if second.is_doubtful(page):
         return BROKEN
-    if n_chars < _FEW_CHARS and shown.image >= _LARGE_SHARE:
+    n_chars = sum(len(line.text) for line in (*page.lines, *page.across))
+    if n_chars < _FEW_CHARS and shown.image >= LARGE_SHARE:
         return STAMPED
     return None
 
@@ -130,7 +141,7 @@ def _is_blank(document: pypdfium2.PdfDocument, number: int) -> bool:
 
 
 def _rendered(page: pypdfium2.PdfPage, width: float, height: float, dpi: int) -> Image.Image:
-    scale = dpi / _POINTS_PER_INCH
+    scale = dpi / POINTS_PER_INCH
     pixels = width * height * scale**2
     if pixels > MAX_PIXELS:
         scale *= (MAX_PIXELS / pixels) ** 0.5

@@ -15,6 +15,8 @@ from chunking.errors import ConfigError
 from jobs.config_chunking import ChunkingConfig, ChunkingOverride, Section
 
 __all__ = [
+    "LIMITS_OF_OUTPUT",
+    "STAGE_VERSIONS",
     "ChunkingConfig",
     "ChunkingOverride",
     "Config",
@@ -29,6 +31,12 @@ __all__ = [
 
 STAGE_VERSIONS = {"parse": 2, "text": 2, "sentences": 2, "chunk": 2, "embed": 1}
 """Raised by hand when a stage's output changes for the same input; part of the fingerprint."""
+
+LIMITS_OF_OUTPUT = (
+    *("document_bytes", "document_pages", "document_chars"),
+    *("members", "member_depth", "member_bytes"),
+)
+"""Limits by which the same input gives another output on any machine."""
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -76,6 +84,12 @@ class ParserConfig(Section):
     """
     ocr_languages: tuple[str, ...] = ()
     """Languages for `tesserocr`, as Tesseract names them (`eng`, `deu`, ...); English if none."""
+    members: Literal["documents", "skip"] = "documents"
+    """Attachments of mails (EML, MSG) and files in archives (zip, tar, gz, bz2, xz).
+
+    `documents`: each is a document of its own, whose key is that of its mail or archive, `!/` and
+    its name. `skip`: none is read; a mail with attachments is `partial`, and names them.
+    """
     words: Literal["characters", "icu"] = "characters"
     """Where a long sentence of a script without blanks (Chinese, Thai, ...) may be cut.
 
@@ -180,12 +194,23 @@ class LimitsConfig(Section):
     """Wall time to parse one document."""
     document_memory_mb: PositiveInt = 2048
     """Memory of the child that parses it, above what docling itself takes."""
+    document_disk_mb: PositiveInt = 2048
+    """Temporary files of the child that parses it."""
     document_bytes: PositiveInt = 2 * 2**30
     """Larger sources are not fetched (`too_large`)."""
     document_pages: PositiveInt = 20_000
     """More pages are refused (`limit`)."""
     document_chars: PositiveInt = 50_000_000
     """More extracted text is refused (`limit`)."""
+    members: PositiveInt = 1000
+    """Documents inside one mail or archive, at any depth; the others are counted in a warning, and
+    the document is `partial`."""
+    member_depth: PositiveInt = 5
+    """Mails and archives within one another; what lies deeper is not unpacked (`limit`)."""
+    member_bytes: PositiveInt = 2**30
+    """Bytes unpacked from one mail or archive, at any depth; more is not unpacked (`limit`)."""
+    member_seconds: PositiveFloat = 1800.0
+    """Wall time for the documents inside one mail or archive, together (`timeout`)."""
     attempts: PositiveInt = 3
     """Attempts at a document that may be retried."""
     lease_seconds: PositiveFloat = 60.0
@@ -221,9 +246,7 @@ class Config(Section):
 
     def relevant(self) -> dict[str, Any]:
         """Return all that affects output: settings and stage versions."""
-        limits = self.limits.model_dump(
-            include={"document_bytes", "document_pages", "document_chars"}
-        )
+        limits = self.limits.model_dump(include=set(LIMITS_OF_OUTPUT))
         output = self.output.model_dump(include={"keep_sentences", "sentence_dtype", "dtype"})
         model = self.model.model_dump(exclude={"device", "batch_tokens", "without_late"})
         return {

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from chunking.model import Document, Tokens
 from chunking.pooling import TokenRange
 
-__all__ = ["Clock", "Embedder", "ModelFacts", "ObjectInfo", "ObjectStore", "ParseOutcome", "Parser"]
+__all__ = [
+    "Clock",
+    "Embedder",
+    "Member",
+    "ModelFacts",
+    "ObjectInfo",
+    "ObjectStore",
+    "ParseOutcome",
+    "Parser",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +120,8 @@ class ParseOutcome:
     """What parsing one document gave: text, or an error, or text with something lost.
 
     ``status`` is ``ok``, ``partial``, ``failed`` or ``skipped``; ``document`` is None for
-    the last two. ``format`` is told by content.
+    the last two. ``format`` is told by content. ``members``: the documents that came in it,
+    attachments of a mail and files of an archive, which may hold others in turn.
     """
 
     status: str
@@ -123,6 +133,25 @@ class ParseOutcome:
     retryable: bool = False
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A document inside another: an attachment, or a file of an archive.
+
+    ``name``: as its container has it, unique there. ``outcome`` is None only on the way
+    from a parsing child, where ``file`` names the file with its bytes. ``inline``: shown
+    within a mail's text, as the logo of a signature. ``doc_version``: None where it could
+    not be unpacked.
+    """
+
+    name: str
+    outcome: ParseOutcome | None = None
+    file: str | None = None
+    inline: bool = False
+    size_bytes: int = 0
+    doc_version: str | None = None
 
 
 class Parser(Protocol):

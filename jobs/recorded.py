@@ -14,14 +14,13 @@ from chunking.errors import DestinationError, ModelError, StoreError
 from jobs import layout
 from jobs.adapters.embedders import make_embedder
 from jobs.adapters.hash_embedder import PREFIX
-from jobs.config import STAGE_VERSIONS, Config
+from jobs.config import LIMITS_OF_OUTPUT, STAGE_VERSIONS, Config
 from jobs.ports import Embedder, ModelFacts, ObjectStore
 from jobs.protocol.dataset import Dataset, tokenizer_digest
 from jobs.protocol.run import RunSettings
 
 __all__ = ["Recorded", "read_record", "recorded_embedder", "run_settings", "settings_record"]
 
-_LIMITS = {"document_bytes", "document_pages", "document_chars"}
 _OF_A_MACHINE = {"device", "batch_tokens"}
 _DECIDE_TEXT = ("parse", "text")
 
@@ -51,7 +50,7 @@ def settings_record(config: Config, embedder: Embedder) -> dict[str, Any]:
             "chunking": config.chunking.model_dump(mode="json", exclude_none=True),
             "model": config.model.model_dump(mode="json", exclude=_OF_A_MACHINE, exclude_none=True),
             "output": config.output.model_dump(mode="json", exclude_none=True),
-            "limits": config.limits.model_dump(mode="json", include=_LIMITS),
+            "limits": config.limits.model_dump(mode="json", include=set(LIMITS_OF_OUTPUT)),
         },
         "stages": dict(STAGE_VERSIONS),
         "no_late": embedder.no_late,

@@ -8,26 +8,18 @@ the whole document; there, :mod:`jobs.parsing.pdf.plugin` offers the same rules 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from docling.backend.docling_parse_backend import (
-    ThreadedDoclingParseDocumentBackend,
-    ThreadedDoclingParsePageBackend,
-)
-from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
 from docling.datamodel.base_models import ConversionStatus, InputFormat
-from docling.datamodel.document import InputDocument
 from docling.datamodel.pipeline_options import (
     RapidOcrOptions,
     TesseractOcrOptions,
     ThreadedPdfPipelineOptions,
 )
-from docling.datamodel.settings import DocumentLimits
 from docling.document_converter import DocumentConverter, PdfFormatOption
 from docling_core.types.doc import DoclingDocument
 
@@ -41,7 +33,8 @@ from jobs.parsing.ocr import INSTALL_HINT, OcrEngine, engine_of
 from jobs.parsing.pdf import second
 from jobs.parsing.pdf.analysis import analyse
 from jobs.parsing.pdf.assemble import assemble
-from jobs.parsing.pdf.lines import PageText, page_text
+from jobs.parsing.pdf.lines import PageText
+from jobs.parsing.pdf.reader import ReadPage, opened
 from jobs.parsing.pdf.scans import BROKEN, LARGE_SHARE, Shown, blank_pages, need, read_scans
 
 __all__ = ["PdfConversion", "convert_pdf", "read_pdf"]
@@ -204,8 +197,8 @@ def _ranges(numbers: list[int]) -> str:
 def _read(path: Path, walk: Pages) -> _Pages:
     pages = _Pages()
     if walk is AT_ONCE:
-        with _opened(path) as backend:
-            for page in backend.iter_pages() if backend is not None else ():
+        with opened(path) as document:
+            for page in document.pages() if document is not None else ():
                 _take(page, pages)
     else:
         _read_one_by_one(path, pages, walk)
@@ -223,12 +216,12 @@ def _read(path: Path, walk: Pages) -> _Pages:
 
 def _read_one_by_one(path: Path, pages: _Pages, walk: Pages) -> None:
     """Open the file anew for each page: the parser would be pages ahead of its reader."""
-    with _opened(path) as backend:
-        numbers = range(1, backend.page_count() + 1) if backend is not None else range(0)
+    with opened(path) as document:
+        numbers = range(1, document.n_pages + 1) if document is not None else range(0)
     pages.failed |= walk.skip & set(numbers)
     for number in walk.walk(numbers):
-        with _opened(path, number) as backend:
-            for page in backend.iter_pages() if backend is not None else ():
+        with opened(path, number) as document:
+            for page in document.pages() if document is not None else ():
                 _take(page, pages)
 
 
@@ -237,43 +230,13 @@ def _read_again(path: Path, doubtful: set[int], walk: Pages) -> dict[int, PageTe
     return second.read_pages(path, walk.walk(numbers)) if numbers else {}
 
 
-@contextlib.contextmanager
-def _opened(
-    path: Path, page: int | None = None
-) -> Iterator[ThreadedDoclingParseDocumentBackend | None]:
-    source = InputDocument(
-        path,
-        InputFormat.PDF,
-        ThreadedDoclingParseDocumentBackend,
-        backend_options=ThreadedDoclingParseBackendOptions(
-            parser_threads=1, render_pages=False, max_concurrent_results=4
-        ),
-        limits=DocumentLimits() if page is None else DocumentLimits(page_range=(page, page)),
-    )
-    # docling has no public name for the backend, and sets none where opening failed.
-    backend = getattr(source, "_backend", None)
-    if not isinstance(backend, ThreadedDoclingParseDocumentBackend) or not source.valid:
-        yield None
-        return
-    try:
-        yield backend
-    finally:
-        backend.unload()
-
-
-def _take(page: ThreadedDoclingParsePageBackend, pages: _Pages) -> None:
-    """Keep a page's text, or note that it failed; its cells are freed at once."""
-    content = page.get_segmented_page() if page.is_valid() else None
-    if content is None:
+def _take(page: ReadPage, pages: _Pages) -> None:
+    """Keep a page's text, or note that it failed."""
+    if page.text is None:
         pages.failed.add(page.page_no)
         return
-    size = page.get_size()
-    boxes = [resource.rect.to_bounding_box() for resource in content.bitmap_resources]
-    areas = [abs((box.r - box.l) * (box.b - box.t)) for box in boxes]
-    share = max(areas, default=0.0) / max(size.width * size.height, 1.0)
-    pages.shown[page.page_no] = Shown(image=min(share, 1.0))
-    text = page_text(page.page_no, size.width, size.height, content.textline_cells)
-    pages.texts[page.page_no] = text
+    pages.shown[page.page_no] = Shown(image=page.image)
+    pages.texts[page.page_no] = page.text
 
 
 def _standard(path: Path, settings: ParserConfig) -> PdfConversion:

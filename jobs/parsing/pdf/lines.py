@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from docling_core.types.doc.page import PdfTextCell, TextCell
 
-__all__ = ["Frame", "Line", "PageText", "body_size", "page_text"]
+from jobs.parsing.pdf.drawn import NOTHING, Drawn
+from jobs.parsing.pdf.geometry import Frame, turn
+from jobs.parsing.pdf.words import Blank, Placed, place_words
+
+__all__ = ["Frame", "Line", "PageText", "body_size", "cut_at", "page_text"]
 
 _LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 _BOLD = re.compile(r"bold|black|heavy|demi|cmbx|(?<=[-,])medi\b|[-,]bd\b", re.IGNORECASE)
 _MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|tt\d+$|menlo|code", re.IGNORECASE)
 _QUARTER = 90
+_WIDE_GAP_EM = 0.8
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """An axis-parallel rectangle in points, from the top left of the page as it is read."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def width(self) -> float:
-        """Extent along the text."""
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        """Extent across the text: about the font's size."""
-        return self.bottom - self.top
-
-    @property
-    def middle(self) -> float:
-        """Vertical middle."""
-        return (self.top + self.bottom) / 2
-
-    def union(self, other: Frame) -> Frame:
-        """Return the smallest frame around both."""
-        return Frame(
-            left=min(self.left, other.left),
-            top=min(self.top, other.top),
-            right=max(self.right, other.right),
-            bottom=max(self.bottom, other.bottom),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +30,8 @@ class Line:
     """A piece of one line of text, or, once pieces are joined, the line.
 
     ``cells``: the indices of the parser's cells in it. ``size``: its height in points.
+    ``blanks``: where each blank stands, if that is known.
+    ``table``: for a line that stands for the row of a table, that table's place on its page.
     """
 
     text: str
@@ -66,6 +40,8 @@ class Line:
     bold: bool
     monospaced: bool
     cells: tuple[int, ...]
+    blanks: tuple[Blank, ...] = ()
+    table: int | None = None
 
     @property
     def right_to_left(self) -> bool:
@@ -91,6 +67,7 @@ class PageText:
     turned: int
     lines: tuple[Line, ...]
     across: tuple[Line, ...]
+    drawn: Drawn = NOTHING
 
     @property
     def empty(self) -> bool:
@@ -104,20 +81,31 @@ class PageText:
 
     def on_page(self, frame: Frame) -> Frame:
         """Return a frame of the turned page in the coordinates of the page itself."""
-        return _turn(frame, self.width, self.height, -self.turned % 360)
+        return turn(frame, self.width, self.height, -self.turned % 360)
 
 
 def page_text(
-    page_no: int, width: float, height: float, cells: Iterable[PdfTextCell | TextCell]
+    page_no: int,
+    width: float,
+    height: float,
+    cells: Iterable[PdfTextCell | TextCell],
+    *,
+    words: Sequence[Placed] = (),
+    drawn: Drawn = NOTHING,
 ) -> PageText:
-    """Return the pieces of a page, turned so that most of its text runs to the right."""
+    """Return the pieces of a page, turned so that most of its text runs to the right.
+
+    ``words``: those of the cells, in the same order; with them, cells are cut at wide gaps.
+    """
     pieces = []
     weights: Counter[int] = Counter()
-    for i, cell in enumerate(cells):
+    cells = list(cells)
+    placed = place_words([cell.text for cell in cells], words) if words else [()] * len(cells)
+    for i, (cell, frames) in enumerate(zip(cells, placed, strict=True)):
         line = _line(i, cell)
         if line is not None:
             angle = round(cell.rect.angle_360 / _QUARTER) * _QUARTER % 360
-            pieces.append((angle, line))
+            pieces.append((angle, line, frames))
             weights[angle] += len(line.text)
     turned = weights.most_common(1)[0][0] if weights else 0
     if turned % 180:
@@ -129,9 +117,51 @@ def page_text(
         width=turned_width,
         height=turned_height,
         turned=turned,
-        lines=tuple(_turned(line, width, height, turned) for a, line in pieces if a == turned),
-        across=tuple(_turned(line, width, height, turned) for a, line in pieces if a != turned),
+        lines=tuple(
+            piece
+            for angle, line, frames in pieces
+            if angle == turned
+            for piece in _cut(
+                _turned(line, width, height, turned),
+                [turn(frame, width, height, turned) for frame in frames],
+            )
+        ),
+        across=tuple(_turned(line, width, height, turned) for a, line, _ in pieces if a != turned),
+        drawn=drawn.turned(width, height, turned),
     )
+
+
+def _cut(line: Line, words: Sequence[Frame]) -> list[Line]:
+    """Keep where a line's words stand, and cut it at gaps too wide for running text."""
+    blanks = [i for i, character in enumerate(line.text) if character == " "]
+    if len(words) != len(blanks) + 1 or not blanks:
+        return [line]
+    spaces = tuple(
+        Blank(offset=offset, left=before.right, right=after.left)
+        for offset, (before, after) in zip(blanks, itertools.pairwise(words), strict=True)
+    )
+    line = replace(line, blanks=spaces)
+    wide = [blank for blank in spaces if blank.right - blank.left >= line.size * _WIDE_GAP_EM]
+    return cut_at(line, wide)
+
+
+def cut_at(line: Line, blanks: Sequence[Blank]) -> list[Line]:
+    """Cut a line at some of its blanks, given in their order."""
+    pieces = []
+    rest = deque(line.blanks)
+    start, left = 0, line.frame.left
+    for blank in (*blanks, None):
+        end = blank.offset if blank else len(line.text)
+        inner = []
+        while rest and rest[0].offset < end:
+            each = rest.popleft()
+            inner.append(replace(each, offset=each.offset - start))
+        frame = replace(line.frame, left=left, right=blank.left if blank else line.frame.right)
+        pieces.append(replace(line, text=line.text[start:end], frame=frame, blanks=tuple(inner)))
+        if blank:
+            rest.popleft()
+            start, left = end + 1, blank.right
+    return pieces
 
 
 def body_size(lines: Iterable[Line]) -> float:
@@ -160,19 +190,5 @@ def _line(index: int, cell: PdfTextCell | TextCell) -> Line | None:
 
 
 def _turned(line: Line, width: float, height: float, turned: int) -> Line:
-    frame = _turn(line.frame, width, height, turned)
+    frame = turn(line.frame, width, height, turned)
     return replace(line, frame=frame, size=min(frame.height, max(frame.width, 1.0) * 2))
-
-
-def _turn(frame: Frame, width: float, height: float, degrees: int) -> Frame:
-    """Return a frame as it lies once its page was turned back by ``degrees``."""
-    left, top, right, bottom = frame.left, frame.top, frame.right, frame.bottom
-    if degrees == 90:  # noqa: PLR2004 - quarter turns
-        return Frame(left=height - bottom, top=left, right=height - top, bottom=right)
-    if degrees == 180:  # noqa: PLR2004 - quarter turns
-        return Frame(
-            left=width - right, top=height - bottom, right=width - left, bottom=height - top
-        )
-    if degrees == 270:  # noqa: PLR2004 - quarter turns
-        return Frame(left=top, top=width - right, right=bottom, bottom=width - left)
-    return frame

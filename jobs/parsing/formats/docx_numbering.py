@@ -1,7 +1,7 @@
-"""Outline numbers of Word headings, counted as Word does (ECMA-376 part 1, 17.9).
+"""Numbers of Word's headings and lists, counted as Word does (ECMA-376 part 1, 17.9).
 
-docling counts every outline from 1. Here the number of each numbered heading becomes
-text of its paragraph, whose own numbering is switched off.
+A number hangs on all paragraphs before it, so :meth:`Numbering.next` is to be called once
+for each paragraph, in document order.
 """
 
 from __future__ import annotations
@@ -12,28 +12,51 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from chunking.errors import DocumentError
-from jobs.parsing.formats.archive import parse_part
+from jobs.parsing.formats.docx_styles import Styles, W, is_on, value_of
 
-__all__ = ["HeadingNumbers"]
+__all__ = ["Numbered", "Numbering", "roman"]
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PLACE = re.compile(r"%([1-9])")
-_HEADING = re.compile(r"heading \d", re.IGNORECASE)
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
     (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
-_DEEPEST_BASE = 20
+_MOST_ROMAN = 10_000
+_CIRCLED = range(1, 21)
+_TEENS = range(11, 14)
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+_MOST_LETTERS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """Where a paragraph stands in its list.
+
+    ``label``: its number as it is shown, empty for a bullet; ``level`` counts from 0;
+    ``bullet`` is false where the level shows nothing at all. ``list_key`` names the list.
+    """
+
+    label: str
+    level: int
+    bullet: bool
+    list_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
     start: int
     number_format: str
     text: str
     style: str | None
     legal: bool
+    restart: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Num:
+    abstract_id: str
+    starts: Mapping[int, int]
+    levels: Mapping[int, _Level]
 
 
 @dataclass(slots=True)
@@ -42,93 +65,122 @@ class _Counters:
     begun: set[str] = field(default_factory=set)
 
 
-class HeadingNumbers:
-    """The numbering of one package; call it on the root of its main part."""
+class Numbering:
+    """The numbering part of one package, or none, and its counters."""
 
-    def __init__(self, members: Mapping[str, bytes]) -> None:
+    def __init__(self, root: etree._Element | None, styles: Styles) -> None:
+        self._styles = styles
         self._levels: dict[str, dict[int, _Level]] = {}
-        self._nums: dict[str, tuple[str, dict[int, int]]] = {}
-        self._styles: dict[str, etree._Element] = {}
+        self._nums: dict[str, _Num] = {}
         self._counters: dict[str, _Counters] = {}
-        self._read_numbering(_part(members, "word/numbering.xml"))
-        styles = _part(members, "word/styles.xml")
-        for style in styles.iter(_W + "style") if styles is not None else ():
-            self._styles[style.get(_W + "styleId") or ""] = style
+        if root is not None:
+            self._read(root)
 
-    def __call__(self, root: etree._Element) -> None:
-        """Write the number of every numbered heading into its text, in place."""
-        for paragraph in root.iter(_W + "p") if self._nums else ():
-            chain = self._style_chain(_value(paragraph, "pPr/pStyle"))
-            numbered = self._numbered(paragraph, chain)
-            if numbered is None:
-                continue
-            label = self._count(*numbered)
-            if label and any(_HEADING.match(_value(style, "name") or "") for style in chain):
-                _write(paragraph, label)
-
-    def _read_numbering(self, root: etree._Element | None) -> None:
-        if root is None:
-            return
-        for abstract in root.iter(_W + "abstractNum"):
-            levels = {
-                _integer(lvl.get(_W + "ilvl")): _level(lvl) for lvl in abstract.iter(_W + "lvl")
-            }
-            self._levels[abstract.get(_W + "abstractNumId") or ""] = levels
-        for num in root.iter(_W + "num"):
-            overrides = {}
-            for override in num.iter(_W + "lvlOverride"):
-                start = _value(override, "startOverride")
-                if start is not None:
-                    overrides[_integer(override.get(_W + "ilvl"))] = _integer(start)
-            abstract_id = _value(num, "abstractNumId") or ""
-            self._nums[num.get(_W + "numId") or ""] = (abstract_id, overrides)
-
-    def _style_chain(self, style_id: str | None) -> list[etree._Element]:
-        chain: list[etree._Element] = []
-        while style_id in self._styles and len(chain) < _DEEPEST_BASE:
-            chain.append(self._styles[style_id])
-            style_id = _value(chain[-1], "basedOn")
-        return chain
-
-    def _numbered(
-        self, paragraph: etree._Element, chain: list[etree._Element]
-    ) -> tuple[str, int] | None:
-        """Return the numbering and level of a paragraph: its own, else its style's."""
-        for holder in (paragraph, *chain):
-            number = _value(holder, "pPr/numPr/numId")
+    def next(self, paragraph: etree._Element) -> Numbered | None:
+        """Count a paragraph and return its place in its list; None if it is in none."""
+        if not self._nums:
+            return None
+        holders = (paragraph, *self._styles.chain(self._styles.style_of(paragraph)))
+        for holder in holders:
+            properties = holder.find(f"{W}pPr/{W}numPr")
+            number = value_of(properties, "numId") if properties is not None else None
             if number is None:
                 continue
             if number not in self._nums:
                 return None
-            level = _value(holder, "pPr/numPr/ilvl")
-            if level is None:
-                level = str(self._level_of_style(number, holder.get(_W + "styleId")))
-            return number, _integer(level)
+            return self._numbered(number, self._level_index(holders, holder, number))
         return None
 
-    def _level_of_style(self, number: str, style_id: str | None) -> int:
-        levels = self._levels.get(self._nums[number][0], {})
-        return next((i for i, lvl in levels.items() if style_id and lvl.style == style_id), 0)
+    def _read(self, root: etree._Element) -> None:
+        linked: dict[str, str] = {}
+        links: dict[str, str] = {}
+        for abstract in root.iter(f"{W}abstractNum"):
+            identifier = abstract.get(f"{W}abstractNumId") or ""
+            self._levels[identifier] = _levels(abstract)
+            own, other = value_of(abstract, "styleLink"), value_of(abstract, "numStyleLink")
+            if own is not None:
+                linked[own] = identifier
+            if other is not None:
+                links[identifier] = other
+        for identifier, style in links.items():
+            self._levels[identifier] = self._levels.get(linked.get(style, ""), {})
+        for num in root.iter(f"{W}num"):
+            abstract_id = value_of(num, "abstractNumId") or ""
+            starts: dict[int, int] = {}
+            own_levels = dict(self._levels.get(abstract_id, {}))
+            for override in num.iter(f"{W}lvlOverride"):
+                start = value_of(override, "startOverride")
+                if start is not None:
+                    starts[_integer(override.get(f"{W}ilvl"))] = _integer(start)
+                own_levels.update(_levels(override))
+            self._nums[num.get(f"{W}numId") or ""] = _Num(
+                abstract_id=abstract_id, starts=starts, levels=own_levels
+            )
 
-    def _count(self, number: str, level: int) -> str:
-        abstract_id, overrides = self._nums[number]
-        levels = self._levels.get(abstract_id, {})
-        if level not in levels:
-            return ""
-        counters = self._counters.setdefault(abstract_id, _Counters())
+    def _level_index(
+        self, holders: tuple[etree._Element, ...], holder: etree._Element, number: str
+    ) -> int:
+        """Return the level: the nearest that is given, else the one that names the style."""
+        for near in holders[: holders.index(holder) + 1]:
+            level = value_of(near, "pPr/numPr/ilvl")
+            if level is not None:
+                return _integer(level)
+        for style in holders[1:]:
+            identifier = style.get(f"{W}styleId")
+            for index, level_ in self._nums[number].levels.items():
+                if identifier and level_.style == identifier:
+                    return index
+        return 0
+
+    def _numbered(self, number: str, level: int) -> Numbered | None:
+        num = self._nums[number]
+        if level not in num.levels:
+            return None
+        counters = self._counters.setdefault(num.abstract_id, _Counters())
+        values = counters.values
         if number not in counters.begun:
             counters.begun.add(number)
-            for i in overrides:
-                counters.values.pop(i, None)
-        values = counters.values
-        starts = {i: overrides.get(i, lvl.start) for i, lvl in levels.items()}
+            for i in num.starts:
+                values.pop(i, None)
+        starts = {i: num.starts.get(i, lvl.start) for i, lvl in num.levels.items()}
         values[level] = values[level] + 1 if level in values else starts[level]
-        for other in levels:
-            if other > level:
+        for other, definition in num.levels.items():
+            if other > level and (definition.restart is None or level < definition.restart):
                 values.pop(other, None)
             elif other < level:
                 values.setdefault(other, starts[other])
-        return _label(levels, level, values)
+        return Numbered(
+            label=_label(num.levels, level, values),
+            level=level,
+            bullet=num.levels[level].number_format == "bullet",
+            list_key=num.abstract_id,
+        )
+
+
+def roman(value: int) -> str:
+    """Return a positive number in lower-case Roman numerals."""
+    text = ""
+    for size, letters in _ROMAN:
+        count, value = divmod(value, size)
+        text += letters * count
+    return text
+
+
+def _levels(holder: etree._Element) -> dict[int, _Level]:
+    return {_integer(lvl.get(f"{W}ilvl")): _level(lvl) for lvl in holder.iter(f"{W}lvl")}
+
+
+def _level(element: etree._Element) -> _Level:
+    legal = element.find(f"{W}isLgl")
+    restart = value_of(element, "lvlRestart")
+    return _Level(
+        start=_integer(value_of(element, "start") or "0"),
+        number_format=value_of(element, "numFmt") or "decimal",
+        text=value_of(element, "lvlText") or "",
+        style=value_of(element, "pStyle"),
+        legal=legal is not None and is_on(legal),
+        restart=None if restart is None else _integer(restart),
+    )
 
 
 def _label(levels: Mapping[int, _Level], level: int, values: Mapping[int, int]) -> str:
@@ -146,64 +198,19 @@ def _label(levels: Mapping[int, _Level], level: int, values: Mapping[int, int]) 
 
 
 def _format(value: int, number_format: str) -> str:
-    if number_format in ("upperLetter", "lowerLetter") and value > 0:
+    if number_format in ("upperLetter", "lowerLetter") and 0 < value <= 26 * _MOST_LETTERS:
         letter = chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
         return letter.upper() if number_format == "upperLetter" else letter
-    if number_format in ("upperRoman", "lowerRoman") and value > 0:
-        roman = _roman(value)
-        return roman.upper() if number_format == "upperRoman" else roman
+    if number_format in ("upperRoman", "lowerRoman") and 0 < value < _MOST_ROMAN:
+        return roman(value).upper() if number_format == "upperRoman" else roman(value)
+    if number_format == "decimalEnclosedCircle" and value in _CIRCLED:
+        return chr(0x2460 + value - 1)
+    if number_format == "ordinal":
+        suffix = "th" if value % 100 in _TEENS else _ORDINALS.get(value % 10, "th")
+        return f"{value}{suffix}"
+    if number_format == "none":
+        return ""
     return f"{value:02}" if number_format == "decimalZero" else str(value)
-
-
-def _roman(value: int) -> str:
-    text = ""
-    for size, letters in _ROMAN:
-        count, value = divmod(value, size)
-        text += letters * count
-    return text
-
-
-def _level(element: etree._Element) -> _Level:
-    legal = element.find(_W + "isLgl")
-    return _Level(
-        start=_integer(_value(element, "start") or "1"),
-        number_format=_value(element, "numFmt") or "decimal",
-        text=_value(element, "lvlText") or "",
-        style=_value(element, "pStyle"),
-        legal=legal is not None and legal.get(_W + "val") not in ("0", "false"),
-    )
-
-
-def _write(paragraph: etree._Element, label: str) -> None:
-    """Switch a paragraph's numbering off and put the label before its text."""
-    if not any(text.text for text in paragraph.iter(_W + "t")):
-        return
-    properties = paragraph.find(_W + "pPr")
-    if properties is None:
-        properties = etree.Element(_W + "pPr")
-        paragraph.insert(0, properties)
-    for old in properties.findall(_W + "numPr"):
-        properties.remove(old)
-    numbering = etree.SubElement(properties, _W + "numPr")
-    etree.SubElement(numbering, _W + "ilvl").set(_W + "val", "0")
-    etree.SubElement(numbering, _W + "numId").set(_W + "val", "0")
-    run = etree.Element(_W + "r")
-    text = etree.SubElement(run, _W + "t")
-    text.text = f"{label} "
-    text.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
-    paragraph.insert(paragraph.index(properties) + 1, run)
-
-
-def _part(members: Mapping[str, bytes], name: str) -> etree._Element | None:
-    try:
-        return parse_part(members[name], name) if name in members else None
-    except DocumentError:
-        return None
-
-
-def _value(element: etree._Element, path: str) -> str | None:
-    found = element.find("/".join(_W + step for step in path.split("/")))
-    return found.get(_W + "val") if found is not None else None
 
 
 def _integer(text: str | None) -> int:

@@ -24,10 +24,10 @@ from tests.jobs.parsing.made import (
 
 
 def test_word_document(tmp_path: Path) -> None:
-    """Headings, joined formatting, lists, tables and properties come through docling."""
+    """Headings, joined formatting, lists, tables and properties come through."""
     converted = read(make_docx(tmp_path / "a"), "docx")
     document = converted.document
-    assert converted.parser == "docling"
+    assert converted.parser == "docx"
     assert texts(document) == [
         "Moorings",
         "An unbelievable berth.",

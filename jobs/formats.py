@@ -6,7 +6,8 @@ __all__ = ["FORMATS"]
 
 FORMATS = frozenset(
     {
-        "adoc", "csv", "docx", "eml", "epub", "html", "image", "json_docling", "md", "odp", "ods",
-        "odt", "pdf", "pptx", "tex", "txt", "vtt", "xlsx", "xml", "xml_jats",
+        "adoc", "bz2", "csv", "docx", "eml", "epub", "gz", "html", "image", "json_docling", "md",
+        "msg", "odp", "ods", "odt", "pdf", "pptx", "tar", "tex", "txt", "vtt", "xlsx", "xml",
+        "xml_jats", "xz", "zip",
     }
 )  # fmt: skip

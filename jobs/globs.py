@@ -17,6 +17,7 @@ __all__ = [
     "KeyFilter",
     "glob_regex",
     "has_magic",
+    "is_system_file",
     "literal_start",
     "matches_key",
     "split_magic",
@@ -30,6 +31,11 @@ _TOKEN = re.compile(
 )
 _NOT_DOCUMENTS = frozenset({".DS_Store", "Thumbs.db"})
 _OFFICE_LOCK = "~$"
+
+
+def is_system_file(name: str) -> bool:
+    """Tell whether a file of this name is an operating system's or a lock, and no document."""
+    return name in _NOT_DOCUMENTS or name.startswith(_OFFICE_LOCK)
 
 
 def has_magic(text: str) -> bool:
@@ -98,7 +104,7 @@ class KeyFilter:
         name = key.rpartition("/")[2]
         if key.endswith("/") and size == 0:
             return False
-        if name in _NOT_DOCUMENTS or name.startswith(_OFFICE_LOCK):
+        if is_system_file(name):
             return False
         if self.below is not None and not _matches((self.below,), key, anywhere=False):
             return False

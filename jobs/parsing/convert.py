@@ -14,6 +14,7 @@ from jobs.config import ParserConfig
 from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.detect import IMAGE
+from jobs.parsing.members import CONTAINERS, Bin, Room
 
 __all__ = ["Converted", "convert"]
 
@@ -24,6 +25,8 @@ _READERS = {
     "html": ("html", "read"),
     "csv": ("delimited", "read"),
     "eml": ("mail", "read"),
+    "msg": ("outlook", "read"),
+    **dict.fromkeys(("zip", "tar", "gz", "bz2", "xz"), ("unpack", "read")),
     "epub": ("epub", "read"),
     "docx": ("docx", "read"),
     "pptx": ("office", "read_pptx"),
@@ -45,11 +48,13 @@ def convert(
     name: str,
     settings: ParserConfig,
     pages: Pages = AT_ONCE,
+    members: Bin | None = None,
 ) -> Converted:
     """Read a file as the given format and return its canonical text and blocks.
 
     ``format`` is what :func:`jobs.parsing.detect.detect_format` told. ``name`` serves
     messages only; nothing of the result hangs on it. ``pages``: how a PDF is read.
+    ``members`` takes the documents inside a mail or archive; without it none is read.
 
     Raises:
         DocumentError: ``corrupt`` for a damaged file, ``unsupported_format`` where no
@@ -59,16 +64,19 @@ def convert(
         from jobs.parsing.pdf.engine import convert_pdf  # noqa: PLC0415 - loads the PDF libraries
 
         return convert_pdf(path, name=name, settings=settings, pages=pages)
-    return _reader(format)(Source(path=path, format=format, name=name, settings=settings))
+    source = Source(path=path, format=format, name=name, settings=settings)
+    if format in CONTAINERS:
+        return _reader(format)(source, members or Bin(Room(folder=None), container_bytes=0))
+    return _reader(format)(source)
 
 
-def _reader(format_: str) -> Callable[[Source], Converted]:
+def _reader(format_: str) -> Callable[..., Converted]:
     entry = _READERS.get(format_)
     if entry is None:
         msg = f"there is no reader for the format {format_}"
         raise DocumentError(msg, kind="unsupported_format", stage="parse")
     module, function = entry
-    read: Callable[[Source], Converted] = getattr(
+    read: Callable[..., Converted] = getattr(
         importlib.import_module(f"{_PACKAGE}.{module}"), function
     )
     return read

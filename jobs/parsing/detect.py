@@ -6,9 +6,14 @@ text formats are told by :mod:`jobs.parsing.sniff`.
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import re
 import zipfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import filetype
 import olefile
@@ -16,6 +21,11 @@ import olefile
 from jobs.parsing import sniff
 
 __all__ = ["BINARY", "ENCRYPTED_OOXML", "IMAGE", "detect_format"]
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
 
 BINARY = "binary"
 """No known format, and no text either."""
@@ -28,6 +38,16 @@ _TAIL_BYTES = 2048
 _PDF_HEADER_WITHIN = 1024
 _IMAGES = frozenset({"png", "jpg", "tif", "gif", "bmp", "webp", "jp2", "heic", "avif"})
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_COMPRESSED: dict[bytes, tuple[str, Callable[[], _Decompressor]]] = {
+    rb"\x1f\x8b\x08": ("gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
+    rb"BZh[1-9]1AY&SY": ("bz2", bz2.BZ2Decompressor),
+    rb"\xfd7zXZ\x00": ("xz", lambda: lzma.LZMADecompressor(memlimit=_LZMA_MEMORY_BYTES)),
+}
+"""Patterns of what a compressed file begins with."""
+_TAR_MAGIC = (b"ustar\0", b"ustar  \0")
+_TAR_MAGIC_AT = 257
+_TAR_BLOCK_BYTES = 512
+_LZMA_MEMORY_BYTES = 128 << 20
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _MIMETYPES = {
     b"application/epub+zip": "epub",
@@ -35,6 +55,8 @@ _MIMETYPES = {
     b"application/vnd.oasis.opendocument.spreadsheet": "ods",
     b"application/vnd.oasis.opendocument.presentation": "odp",
 }
+_PROGRAM_PARTS = frozenset({"META-INF/MANIFEST.MF", "AndroidManifest.xml"})
+"""What Java's and Android's archives have."""
 _OOXML_FOLDERS = {"word": "docx", "xl": "xlsx", "ppt": "pptx"}
 _OOXML_MAIN = {
     b"wordprocessingml.": "docx",
@@ -69,12 +91,29 @@ def detect_format(path: Path, name: str) -> str:
         return _zip_format(path, head)
     if head.startswith(_OLE_MAGIC):
         return _ole_format(path)
+    for magic, (file_format, decompressor) in _COMPRESSED.items():
+        if re.match(magic, head):
+            return "tar" if _is_tar(_first_block(head, decompressor())) else file_format
+    if _is_tar(head):
+        return "tar"
     if _is_pdf(head, tail):
         return "pdf"
     text = sniff.decode(head)
     if text is not None:
         return sniff.text_format(text, whole=whole)
     return _magic_format(head)
+
+
+def _first_block(head: bytes, decompressor: _Decompressor) -> bytes:
+    """Return the first bytes behind a compression, if they can be had."""
+    try:
+        return decompressor.decompress(head, _TAR_BLOCK_BYTES)
+    except (zlib.error, lzma.LZMAError, OSError, EOFError):
+        return b""
+
+
+def _is_tar(block: bytes) -> bool:
+    return block.startswith(_TAR_MAGIC, _TAR_MAGIC_AT)
 
 
 def _magic_format(head: bytes) -> str:
@@ -113,12 +152,21 @@ def _zip_kind(names: list[str], mimetype: bytes, types: bytes) -> str:
     if "META-INF/container.xml" in names:
         return "epub"
     if "[content_types].xml" not in map(str.lower, names):
-        return "zip"
+        return _plain_zip_kind(names, mimetype)
     main = _MAIN_PART.search(types)
     if main and main[1] in _OOXML_MAIN:
         return _OOXML_MAIN[main[1]]
     folders = {name.partition("/")[0] for name in names}
     return next((kind for folder, kind in _OOXML_FOLDERS.items() if folder in folders), "opc")
+
+
+def _plain_zip_kind(names: list[str], mimetype: bytes) -> str:
+    """Tell archives of documents from single documents and programs that are zip files, too."""
+    if mimetype.startswith(b"application/"):
+        return "zip_document"
+    if any(name.endswith(".iwa") for name in names) or "index.apxl" in names:
+        return "iwork"
+    return "zip_program" if _PROGRAM_PARTS.intersection(names) else "zip"
 
 
 def _member_start(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -47,8 +47,11 @@ _HINTS = {
     "xls": "save it as XLSX",
     "ppt": "save it as PPTX",
     "rtf": "save it as DOCX",
-    "msg": "save it as EML",
-    "zip": "unpack it",
+    "7z": "unpack it",
+    "rar": "unpack it",
+    "zip_document": "it is a single document in a zip file, of a kind that is not known",
+    "zip_program": "it is a program in a zip file",
+    "iwork": "save it as PDF or DOCX",
     BINARY: "the content is of no known kind",
 }
 _UNSUPPORTED = frozenset(_HINTS)
@@ -71,6 +74,8 @@ def check(path: Path, file_format: str, limits: LimitsConfig) -> None:
         _check_pdf(path, limits)
     elif file_format in _ZIP_FORMATS:
         check_archive(path, file_format)
+    elif file_format == "zip":
+        _check_plain_zip(path)
     elif file_format in _XML_FORMATS:
         with path.open("rb") as file:
             check_xml(file, internal_allowed=True)
@@ -151,11 +156,24 @@ def check_xml(file: IO[bytes], *, internal_allowed: bool) -> None:
             parser.Parse(data, False)  # noqa: FBT003 - expat takes it by position
 
 
+def _check_plain_zip(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_no_bomb(archive.infolist())
+    except (zipfile.BadZipFile, EOFError) as error:
+        msg = f"a damaged zip archive: {error}"
+        raise _refused(msg, "corrupt") from error
+
+
 def _check_members(members: list[zipfile.ZipInfo]) -> None:
     total = sum(member.file_size for member in members)
     if len(members) > _MAX_MEMBERS or total > _MAX_TOTAL_BYTES:
         msg = f"an archive of {len(members)} members and {total} bytes inflated"
         raise _refused(msg, "unsafe")
+    _check_no_bomb(members)
+
+
+def _check_no_bomb(members: list[zipfile.ZipInfo]) -> None:
     for member in members:
         if member.file_size > max(_RATIO_FROM_BYTES, member.compress_size * _MAX_RATIO):
             msg = f"an archive bomb: {member.compress_size} bytes inflate to {member.file_size}"

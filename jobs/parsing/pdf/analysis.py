@@ -13,9 +13,12 @@ from jobs.parsing.pdf.blocks import (
     join_across,
     region_blocks,
 )
+from jobs.parsing.pdf.finder import find_tables
 from jobs.parsing.pdf.furniture import furniture_of
 from jobs.parsing.pdf.lines import Line, PageText, body_size
-from jobs.parsing.pdf.order import read_in_order
+from jobs.parsing.pdf.order import read_in_order, with_tables
+from jobs.parsing.pdf.table_blocks import table_block
+from jobs.parsing.pdf.tables import place_holders
 
 __all__ = ["Layout", "analyse"]
 
@@ -61,8 +64,13 @@ def _page_blocks(
     heads = [line for line, zone in furniture.items() if zone == "header"]
     feet = [line for line, zone in furniture.items() if zone == "footer"]
     blocks = _furniture_blocks(heads, "header", page)
-    for region in read_in_order(pieces):
-        blocks += region_blocks(region, page.page_no, vocabulary, body)
+    tables, rest = find_tables(pieces, page.drawn)
+    regions = read_in_order([*rest, *place_holders(tables)])
+    for region in with_tables(regions, tables):
+        if region.table is not None:
+            blocks.append(table_block(region.table, page.page_no, vocabulary))
+        else:
+            blocks += region_blocks(region, page.page_no, vocabulary, body)
     for line in page.across:
         blocks.append(_single("text", [line], page))
     return blocks + _furniture_blocks(feet, "footer", page)
@@ -71,9 +79,7 @@ def _page_blocks(
 def _furniture_blocks(lines: list[Line], kind: BlockKind, page: PageText) -> list[Block]:
     blocks = []
     for region in read_in_order(lines):
-        rows = [[line] for line in region.lines]
-        rows += [[piece for cell in row for piece in cell] for row in region.rows]
-        blocks += [_single(kind, row, page) for row in rows]
+        blocks += [_single(kind, [line], page) for line in region.lines]
     return blocks
 
 

@@ -106,14 +106,19 @@ class _Assembly:
 def _table_data(block: Block) -> TableData:
     cells = [
         TableCell(
-            text=text,
-            start_row_offset_idx=row,
-            end_row_offset_idx=row + 1,
-            start_col_offset_idx=column,
-            end_col_offset_idx=column + 1,
-            column_header=row == 0,
+            text=cell.text,
+            start_row_offset_idx=cell.row,
+            end_row_offset_idx=cell.row + cell.n_rows,
+            start_col_offset_idx=cell.column,
+            end_col_offset_idx=cell.column + cell.n_columns,
+            row_span=cell.n_rows,
+            col_span=cell.n_columns,
+            column_header=cell.header,
         )
-        for row, texts in enumerate(block.rows)
-        for column, text in enumerate(texts)
+        for cell in block.cells
     ]
-    return TableData(num_rows=len(block.rows), num_cols=len(block.rows[0]), table_cells=cells)
+    return TableData(
+        num_rows=max((cell.end_row_offset_idx for cell in cells), default=0),
+        num_cols=max((cell.end_col_offset_idx for cell in cells), default=0),
+        table_cells=cells,
+    )

@@ -12,6 +12,7 @@ from typing import Literal
 
 from jobs.parsing.pdf.lines import Frame, Line
 from jobs.parsing.pdf.order import Region
+from jobs.parsing.pdf.tables import CellText
 
 __all__ = ["Block", "BlockKind", "Vocabulary", "join_across", "region_blocks"]
 
@@ -42,8 +43,9 @@ _MAX_BOLD_HEADING_CHARS = 100
 class Block:
     """One piece of structure with its lines, all of ``pages`` (line by line, from 1).
 
-    ``rows``: for a table, the texts of its cells. ``size``: the height of its letters.
-    ``marker``: that of a list item, already taken off the text.
+    ``cells``, ``edges``: of a table, its cells and the left edges of its columns.
+    ``size``: the height of its letters. ``marker``: that of a list item, already taken off
+    the text.
     """
 
     kind: BlockKind
@@ -52,7 +54,8 @@ class Block:
     text: str
     size: float
     marker: str = ""
-    rows: tuple[tuple[str, ...], ...] = ()
+    cells: tuple[CellText, ...] = ()
+    edges: tuple[float, ...] = ()
 
     def frames(self) -> list[tuple[int, Frame]]:
         """Return the frame of the block on each of its pages, or columns of one page."""
@@ -100,9 +103,6 @@ def region_blocks(
     region: Region, page: int, vocabulary: Vocabulary, body: float
 ) -> Iterator[Block]:
     """Yield the blocks of one region of a page."""
-    if region.rows:
-        yield _table(region.rows, page)
-        return
     for lines in _paragraphs(_with_markers(region.lines)):
         yield _classified(lines, page, vocabulary, body)
 
@@ -279,27 +279,3 @@ def _is_heading(lines: list[Line], text: str, size: float, body: float) -> bool:
     if size < body / _SAME_SIZE:
         return False
     return bool(_SECTION_NUMBER.match(text)) or not _SENTENCE_END.search(text)
-
-
-def _table(rows: Sequence[Sequence[tuple[Line, ...]]], page: int) -> Block:
-    texts: list[list[str]] = []
-    bottom = 0.0
-    for row in rows:
-        cells = [" ".join(piece.text for piece in cell) for cell in row]
-        pieces = [piece for cell in row for piece in cell]
-        top = min(piece.frame.top for piece in pieces)
-        wrapped = texts and not cells[0] and top - bottom < pieces[0].size * 0.4
-        if wrapped:
-            texts[-1] = [f"{a} {b}".strip() for a, b in zip(texts[-1], cells, strict=True)]
-        else:
-            texts.append(cells)
-        bottom = max(piece.frame.bottom for piece in pieces)
-    lines = tuple(piece for row in rows for cell in row for piece in cell)
-    return Block(
-        kind="table",
-        lines=lines,
-        pages=(page,) * len(lines),
-        text="\n".join(" ".join(row) for row in texts),
-        size=statistics.median(line.size for line in lines),
-        rows=tuple(map(tuple, texts)),
-    )

@@ -1,9 +1,8 @@
-"""Reading order: a page's pieces of text become columns of whole lines, and tables.
+"""Reading order: a page's pieces of text become columns of whole lines.
 
 A page is cut into bands, runs of rows that leave the same gutter free (after the
 whitespace covers of Breuel, "Two geometric algorithms for layout analysis", 2002). A band
-with text on both sides of a gutter is two columns, read one after the other, if its
-columns hold running text, and a table, read row by row, if they hold short cells.
+with running text on both sides of a gutter is two columns, read one after the other.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jobs.parsing.pdf.lines import Line
+from jobs.parsing.pdf.tables import Table
 
-__all__ = ["Region", "read_in_order"]
+__all__ = ["Region", "join_pieces", "read_in_order", "with_tables"]
 
 _Interval = tuple[float, float]
 
@@ -23,21 +23,19 @@ _MIN_GUTTER_EM = 0.9
 _MIN_SIDE_ROWS = 3
 _MAX_DEPTH = 6
 _MIN_COLUMN_CHARS = 18
-_MIN_TABLE_ROWS = 3
-_MAX_TABLE_CELL_CHARS = 60
-_MARKER_CHARS = 6
 _WORD_GAP_EM = 0.12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:
-    """Lines of one column from top to bottom, or the rows of a table.
+    """Lines of one column from top to bottom, or a table.
 
-    ``rows``: for a table, its cells, each the pieces in it; empty for a column.
+    ``rows``: the pieces of each line, from left to right.
     """
 
     lines: tuple[Line, ...] = ()
-    rows: tuple[tuple[tuple[Line, ...], ...], ...] = ()
+    rows: tuple[tuple[Line, ...], ...] = ()
+    table: Table | None = None
 
 
 def read_in_order(pieces: Sequence[Line], depth: int = 0) -> list[Region]:
@@ -106,13 +104,9 @@ def _intersect(a: list[_Interval], b: list[_Interval], narrowest: float) -> list
 
 def _read_band(rows: list[list[Line]], depth: int) -> list[Region]:
     gutters = _gutters(rows)
-    if not gutters or depth >= _MAX_DEPTH:
-        return [Region(lines=tuple(_join(row) for row in rows))]
-    columns = _split(rows, gutters)
-    if _is_table(columns):
-        return [Region(rows=_table_rows(rows, gutters))]
-    if not all(_is_column(column) for column in columns):
-        return [Region(lines=tuple(_join(row) for row in rows))]
+    columns = _split(rows, gutters) if depth < _MAX_DEPTH else [rows]
+    if len(columns) == 1 or not all(map(_is_column, columns)):
+        return [_region(rows)]
     if sum(piece.right_to_left for row in rows for piece in row) * 2 > sum(map(len, rows)):
         columns = columns[::-1]
     return [
@@ -158,32 +152,43 @@ def _is_column(rows: list[list[Line]]) -> bool:
     return statistics.median(sum(len(p.text) for p in row) for row in rows) >= _MIN_COLUMN_CHARS
 
 
-def _is_table(columns: list[list[list[Line]]]) -> bool:
-    """Tell whether columns are those of a table: short cells, in rows that line up."""
-    lengths = [[sum(len(p.text) for p in row) for row in column] for column in columns]
-    if statistics.median(lengths[0]) <= _MARKER_CHARS and len(columns) == 2:  # noqa: PLR2004
-        return False  # list markers or line numbers before their text
-    if max(statistics.median(each) for each in lengths) > _MAX_TABLE_CELL_CHARS:
-        return False
-    if len(columns) == 2 and all(map(_is_column, columns)):  # noqa: PLR2004 - two text columns
-        return False
-    return min(map(len, columns)) >= _MIN_TABLE_ROWS and not all(map(_is_column, columns))
+def _region(rows: list[list[Line]]) -> Region:
+    parts = [part for row in rows for part in _beside_tables(row)]
+    return Region(lines=tuple(map(join_pieces, parts)), rows=tuple(map(tuple, parts)))
 
 
-def _table_rows(
-    rows: list[list[Line]], gutters: list[float]
-) -> tuple[tuple[tuple[Line, ...], ...], ...]:
-    edges = [float("-inf"), *gutters, float("inf")]
-    return tuple(
-        tuple(
-            tuple(p for p in row if left < p.frame.left < right)
-            for left, right in itertools.pairwise(edges)
-        )
-        for row in rows
-    )
+def _beside_tables(row: list[Line]) -> list[list[Line]]:
+    """Keep what stands for a table apart from text beside it."""
+    parts: list[list[Line]] = []
+    for piece in row:
+        if parts and piece.table is None and parts[-1][-1].table is None:
+            parts[-1].append(piece)
+        else:
+            parts.append([piece])
+    return parts
 
 
-def _join(row: list[Line]) -> Line:
+def with_tables(regions: Sequence[Region], tables: Sequence[Table]) -> list[Region]:
+    """Put each table where the first of the lines that stand for its rows is."""
+    placed: list[Region] = []
+    seen: set[int] = set()
+    for region in regions:
+        lines = zip(region.lines, region.rows, strict=True)
+        for number, group in itertools.groupby(lines, key=lambda pair: pair[0].table):
+            if number is None:
+                kept = list(group)
+                placed.append(
+                    Region(
+                        lines=tuple(line for line, _ in kept), rows=tuple(row for _, row in kept)
+                    )
+                )
+            elif number not in seen:
+                seen.add(number)
+                placed.append(Region(table=tables[number]))
+    return placed
+
+
+def join_pieces(row: Sequence[Line]) -> Line:
     """Join the pieces of a line, with a blank wherever there is one to be seen."""
     right_to_left = sum(piece.right_to_left for piece in row) * 2 > len(row)
     line, *rest = row[::-1] if right_to_left else row
@@ -209,7 +214,7 @@ def _merged(regions: list[Region]) -> list[Region]:
     for region in regions:
         last = merged[-1] if merged else None
         if last and last.lines and region.lines and _below(last.lines, region.lines):
-            merged[-1] = Region(lines=last.lines + region.lines)
+            merged[-1] = Region(lines=last.lines + region.lines, rows=last.rows + region.rows)
         else:
             merged.append(region)
     return merged

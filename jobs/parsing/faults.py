@@ -9,6 +9,7 @@ from __future__ import annotations
 import binascii
 import csv
 import email.errors
+import errno
 import json
 import struct
 import xml.parsers.expat
@@ -28,6 +29,7 @@ from pypdfium2 import PdfiumError
 
 from chunking.errors import DocumentError, ErrorKind
 from jobs.parsing.outcomes import failed
+from jobs.parsing.sandbox import ForbiddenError
 from jobs.ports import ParseOutcome
 
 __all__ = ["outcome_of"]
@@ -55,6 +57,12 @@ _DAMAGE = (
 """What the readers of the formats raise for a file that breaks its format's rules."""
 
 
+_OVER_A_LIMIT = frozenset({errno.EFBIG, errno.EMFILE})
+"""A file grew too large, or too many are open."""
+_DISK_IS_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""The machine's fault, not the document's: another try may go well."""
+
+
 def outcome_of(error: Exception, file_format: str, path: Path) -> ParseOutcome:
     """Return the outcome that an exception of a reader stands for."""
     for cause in _chain(error):
@@ -63,11 +71,20 @@ def outcome_of(error: Exception, file_format: str, path: Path) -> ParseOutcome:
     kind = _kind(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     # A temporary path would make the same failure read differently each time.
-    return failed(kind, text.replace(str(path.parent), "").replace(str(path), ""), file_format)
+    text = text.replace(str(path.parent), "").replace(str(path), "")
+    full = any(isinstance(e, OSError) and e.errno in _DISK_IS_FULL for e in _chain(error))
+    return failed(kind, text, file_format, retryable=full)
 
 
 def _kind(error: Exception) -> ErrorKind:
     chain = list(_chain(error))
+    if any(isinstance(cause, ForbiddenError) for cause in chain):
+        return "unsafe"
+    numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
+    if errno.ENOMEM in numbers:
+        return "out_of_memory"
+    if numbers & _OVER_A_LIMIT:
+        return "limit"
     if any(isinstance(cause, MemoryError) for cause in chain):
         return "out_of_memory"
     if any(isinstance(cause, RecursionError) for cause in chain):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import tempfile
-from pathlib import Path
 
 from jobs.config import ParserConfig
 from jobs.parsing import formats
 from jobs.parsing.convert import convert
 from jobs.parsing.pdf import engine
+from jobs.scratch import scratch_folder
 
 __all__ = ["preload"]
 
@@ -28,8 +27,8 @@ def preload() -> None:
     importlib.import_module(engine.__name__)
     for module in pkgutil.iter_modules(formats.__path__, f"{formats.__name__}."):
         importlib.import_module(module.name)
-    with tempfile.TemporaryDirectory(prefix="chunkmill-parse-") as folder:
-        path = Path(folder, "document")
+    with scratch_folder() as folder:
+        path = folder / "document"
         for name, content in _SAMPLES.items():
             path.write_bytes(content)
             convert(path, format=name, name=name, settings=ParserConfig())

@@ -8,11 +8,12 @@ import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from chunking.errors import ErrorKind
 from jobs.config import LimitsConfig
 from jobs.parsing import wire
-from jobs.parsing.limits import MIB, rss_bytes
+from jobs.parsing.limits import MIB, disk_bytes, rss_bytes, usage
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError
 from jobs.ports import ParseOutcome
@@ -21,8 +22,9 @@ __all__ = ["Verdict", "watch"]
 
 _TICK_S = 0.05
 """How often memory is looked at while a document is being read."""
-_BYTES_PER_CHAR = 16
-_SPARE_FRAME_BYTES = 64 * MIB
+_DISK_TICK_S = 0.25
+"""How often its temporary files are: they take longer to count, and to write."""
+_MAX_THREADS = 64
 _READ_BYTES = 1 << 20
 _FORMAT_NAME = re.compile(rb"[a-z0-9_]{1,32}")
 _PAGE_NUMBER = re.compile(rb"[0-9]{1,9}")
@@ -51,20 +53,21 @@ def watch(child: ChildProcess, request: Mapping[str, object], limits: LimitsConf
     Raises:
         ServerLostError: the zygote was ended from outside, and the child with it.
     """
-    return _Watch(child, limits).run(request)
+    return _Watch(child, Path(str(request["folder"])), limits).run(request)
 
 
 class _Watch:
-    def __init__(self, child: ChildProcess, limits: LimitsConfig) -> None:
+    def __init__(self, child: ChildProcess, folder: Path, limits: LimitsConfig) -> None:
         self._child = child
+        self._folder = folder
         self._limits = limits
         self._format = UNKNOWN_FORMAT
         self._page: int | None = None
         self._page_began = time.monotonic()
         self._deadline = time.monotonic() + limits.document_seconds
         self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
-        frame_bytes = limits.document_chars * _BYTES_PER_CHAR + _SPARE_FRAME_BYTES
-        self._reader = wire.FrameReader(frame_bytes)
+        self._reader = wire.FrameReader(wire.max_result(limits.document_chars))
+        self._disk_due = time.monotonic() + _DISK_TICK_S
 
     def run(self, request: Mapping[str, object]) -> Verdict:
         try:
@@ -108,17 +111,33 @@ class _Watch:
         return None
 
     def _over_limit(self) -> Verdict | None:
-        if time.monotonic() > self._deadline:
+        now = time.monotonic()
+        if now > self._deadline:
             self._child.kill()
             seconds = self._limits.document_seconds
             message = f"not read within limits.document_seconds = {seconds:g}"
             return self._lost("timeout", message, retryable=True)
-        if rss_bytes(self._child.pid) > self._max_rss:
+        held = usage(self._child.pid)
+        if held.rss > self._max_rss:
             self._child.kill()
             megabytes = self._limits.document_memory_mb
             message = f"needs more memory than limits.document_memory_mb = {megabytes}"
             return self._lost("out_of_memory", message)
-        return None
+        if held.threads > _MAX_THREADS:
+            self._child.kill()
+            return self._lost("limit", f"its reader started more than {_MAX_THREADS} threads")
+        return self._over_disk(now)
+
+    def _over_disk(self, now: float) -> Verdict | None:
+        megabytes = self._limits.document_disk_mb
+        if now < self._disk_due:
+            return None
+        self._disk_due = now + _DISK_TICK_S
+        if disk_bytes(self._folder, self._child.pid) <= megabytes * MIB:
+            return None
+        self._child.kill()
+        message = f"needs more temporary files than limits.document_disk_mb = {megabytes}"
+        return self._lost("limit", message)
 
     def _died(self) -> Verdict:
         status = self._child.kill()

@@ -16,7 +16,7 @@ import struct
 from dataclasses import dataclass
 
 from chunking.model import Block, Box, Document
-from jobs.ports import ParseOutcome
+from jobs.ports import Member, ParseOutcome
 
 __all__ = [
     "FORMAT",
@@ -29,6 +29,7 @@ __all__ = [
     "FrameReader",
     "WireError",
     "load_outcome",
+    "max_result",
     "pack_frame",
     "pack_outcome",
     "read_frame",
@@ -49,8 +50,10 @@ RESULT = b"R"
 """Child to parent: the pickled :class:`ParseOutcome`."""
 
 _HEADER = struct.Struct("!cQ")
-_CLASSES = {(c.__module__, c.__name__): c for c in (ParseOutcome, Document, Block, Box)}
+_CLASSES = {(c.__module__, c.__name__): c for c in (ParseOutcome, Member, Document, Block, Box)}
 _READ_BYTES = 1 << 20
+_BYTES_PER_CHAR = 8
+_SPARE_BYTES = 64 << 20
 
 
 class WireError(Exception):
@@ -118,9 +121,25 @@ def readable(connection: socket.socket, timeout: float) -> bool:
     return bool(poll.poll(math.ceil(timeout * 1000)))
 
 
+def max_result(n_chars: int) -> int:
+    """Return how many bytes the result of a document of so many characters may take.
+
+    Blocks take some ten bytes a character where they are short; there is room to spare for
+    a document that is small.
+    """
+    return n_chars * _BYTES_PER_CHAR + _SPARE_BYTES
+
+
 def pack_outcome(outcome: ParseOutcome) -> bytes:
     """Return the frame of a result."""
     return pack_frame(RESULT, pickle.dumps(outcome, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+_UNREADABLE = (
+    *(pickle.UnpicklingError, EOFError, AttributeError, ImportError, LookupError),
+    *(TypeError, ValueError, OverflowError, MemoryError, RecursionError),
+)
+"""What unpickling raises for bytes that are no pickle of these classes."""
 
 
 class _OutcomeUnpickler(pickle.Unpickler):
@@ -140,7 +159,7 @@ def load_outcome(body: bytes) -> ParseOutcome:
     """
     try:
         outcome = _OutcomeUnpickler(io.BytesIO(body)).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, TypeError, ValueError) as error:
+    except _UNREADABLE as error:
         msg = "a result that cannot be read"
         raise WireError(msg) from error
     if not isinstance(outcome, ParseOutcome):

@@ -7,7 +7,10 @@ single-threaded, waits on its control socket, and ends with its parent, whose en
 socket closes however it dies. A child dies with it (``PR_SET_PDEATHSIG``).
 
 Control messages are JSON packets: first ``setup``; then ``fork`` with the child's end of
-a socket attached, answered by ``pid``; ``wait`` with a ``pid``, answered by ``status``.
+a socket attached, answered by ``pid``; ``wait`` with a ``pid`` that was killed or has
+closed its end, answered by ``status``.
+
+It adopts what its children leave behind (``PR_SET_CHILD_SUBREAPER``) and ends it.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -25,9 +29,13 @@ from typing import Any
 from jobs.config import LimitsConfig, ParserConfig
 from jobs.parsing import child
 from jobs.parsing.hook import load_hook
+from jobs.parsing.orphans import adopt_orphans, end_orphans
 from jobs.parsing.wire import MAX_PACKET
 
 __all__ = ["main"]
+
+_END_TIMEOUT_S = 5.0
+"""A killed process ends at once, unless it hangs in the kernel."""
 
 
 def main(control: socket.socket) -> None:
@@ -45,8 +53,8 @@ def main(control: socket.socket) -> None:
         if message["op"] == "fork":
             _answer(control, {"pid": _fork(control, fds[0], work)})
         else:
-            _, status = os.waitpid(message["pid"], 0)
-            _answer(control, {"status": os.waitstatus_to_exitcode(status)})
+            _answer(control, {"status": _status(message["pid"])})
+            end_orphans()
 
 
 def _load(name: str) -> Callable[..., Any]:
@@ -86,11 +94,26 @@ def _fork(control: socket.socket, fd: int, work: child.Work) -> int:
         os._exit(0 if sys.exc_info()[0] is None else 1)
 
 
+def _status(pid: int) -> int:
+    """Return how a child ended; as killed where the kernel cannot end it yet."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        ended = select.poll()
+        ended.register(descriptor, select.POLLIN)
+        if not ended.poll(_END_TIMEOUT_S * 1000):
+            return -signal.SIGKILL
+    finally:
+        os.close(descriptor)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
 def _answer(control: socket.socket, message: dict[str, object]) -> None:
     control.send(json.dumps(message).encode("ascii"))
 
 
 def _start(fd: int) -> None:
+    adopt_orphans()
     # Ignored and blocked signals are inherited through exec.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):

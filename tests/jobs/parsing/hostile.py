@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +32,8 @@ def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Co
     del format, name, settings
     text = path.read_text(encoding="utf-8").strip()
     word = text.split()[0] if text else ""
-    return Converted(document=document(_DEEDS.get(word, lambda: text)()), parser="hostile")
+    made = _DEEDS.get(word, lambda: text)()
+    return Converted(document=document(made) if isinstance(made, str) else made, parser="hostile")
 
 
 def _hang() -> str:
@@ -115,6 +118,112 @@ def _start_a_program() -> str:
     return "started"
 
 
+def _fork() -> str:
+    os.fork()
+    return "forked"
+
+
+def _native(result: int) -> str:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return "done"
+
+
+def _fork_natively() -> str:
+    """Fork as a library would; a child of the child would live on for ever."""
+    pid = ctypes.CDLL(None, use_errno=True).fork()
+    return _hang() if pid == 0 else _native(pid)
+
+
+def _fork_bomb() -> str:
+    fork = ctypes.CDLL(None).fork
+    while True:
+        fork()
+
+
+def _start_a_program_natively() -> str:
+    return _native(ctypes.CDLL(None, use_errno=True).execl(b"/bin/sleep", b"sleep", b"60", None))
+
+
+def _connect_natively() -> str:
+    return _native(ctypes.CDLL(None, use_errno=True).socket(2, 1, 0))
+
+
+def _many_threads() -> str:
+    threading.stack_size(1 << 18)
+    threads = [threading.Thread(target=_hang, daemon=True) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    return _hang()
+
+
+def _a_few_threads() -> str:
+    threads = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return "threads"
+
+
+def _many_open_files() -> str:
+    return str(len([os.open("/dev/null", os.O_RDONLY) for _ in range(5000)]))
+
+
+def _fill_folder() -> str:
+    """Write files without end, each within the limit of one."""
+    folder = Path(tempfile.mkdtemp())
+    number = 0
+    while True:
+        number += 1
+        (folder / str(number)).write_bytes(bytes(MIB))
+
+
+def _fill_deleted() -> str:
+    """Write files that have no name: no listing shows them."""
+    files = []
+    while True:
+        files.append(tempfile.TemporaryFile())  # noqa: SIM115 - held open
+        files[-1].write(bytes(MIB))
+        files[-1].flush()
+
+
+def _one_huge_file() -> str:
+    with tempfile.TemporaryFile() as file:
+        while True:
+            file.write(bytes(MIB))
+
+
+def _stop_itself() -> str:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return _hang()
+
+
+def _spin_in_c() -> str:
+    """Loop in C code that never gives way to Python."""
+    return str(sum(range(1 << 62)))
+
+
+def _eat_at_once() -> str:
+    return str(len(bytearray(1 << 40)))
+
+
+def _map_at_once() -> str:
+    import mmap  # noqa: PLC0415 - in the child only
+
+    return str(len(mmap.mmap(-1, 1 << 46)))
+
+
+def _many_blocks() -> Document:
+    """Say little in so many blocks that the result is far larger than the text."""
+    n_blocks = 16_000
+    blocks = tuple(
+        Block(index=i, kind="paragraph", start=3 * i, end=3 * i + 1, heading_path=(f"{i:05000}",))
+        for i in range(n_blocks)
+    )
+    return Document(text="\n\n".join("x" * n_blocks), blocks=blocks)
+
+
 def _pid() -> str:
     return f"pid {os.getpid()} of {os.getppid()}"
 
@@ -136,7 +245,23 @@ def _talk_nonsense() -> str:
     return _hang()
 
 
-_DEEDS: dict[str, Callable[[], str]] = {
+_DEEDS: dict[str, Callable[[], str | Document]] = {
+    "fork": _fork,
+    "fork-natively": _fork_natively,
+    "fork-bomb": _fork_bomb,
+    "start-a-program-natively": _start_a_program_natively,
+    "connect-natively": _connect_natively,
+    "many-threads": _many_threads,
+    "a-few-threads": _a_few_threads,
+    "many-open-files": _many_open_files,
+    "fill-folder": _fill_folder,
+    "fill-deleted": _fill_deleted,
+    "one-huge-file": _one_huge_file,
+    "stop-itself": _stop_itself,
+    "spin-in-c": _spin_in_c,
+    "eat-at-once": _eat_at_once,
+    "map-at-once": _map_at_once,
+    "many-blocks": _many_blocks,
     "hang": _hang,
     "ignore-sigterm": _ignore_sigterm,
     "spin": _spin,

@@ -34,7 +34,12 @@ def make(importable: None) -> Iterator[Callable[..., ChildParser]]:
     made: list[ChildParser] = []
 
     def build(**limits: float) -> ChildParser:
-        values = {"document_seconds": 20.0, "document_memory_mb": 256, **limits}
+        values = {
+            "document_seconds": 20.0,
+            "document_memory_mb": 256,
+            "document_disk_mb": 64,
+            **limits,
+        }
         max_documents = int(values.pop("max_documents", 100))
         parser = ChildParser(
             ParserConfig(),
@@ -93,8 +98,20 @@ def wait_until_gone(*pids: int, seconds: float = 20.0) -> bool:
         ("value-error", "internal", False),
         ("unicode-error", "corrupt", False),
         ("document-error", "encrypted", False),
-        ("connect", "internal", False),
-        ("start-a-program", "internal", False),
+        ("connect", "unsafe", False),
+        ("start-a-program", "unsafe", False),
+        ("fork", "unsafe", False),
+        ("fork-natively", "internal", False),
+        ("start-a-program-natively", "internal", False),
+        ("connect-natively", "internal", False),
+        ("many-threads", "limit", False),
+        ("many-open-files", "limit", False),
+        ("fill-folder", "limit", False),
+        ("fill-deleted", "limit", False),
+        ("one-huge-file", "limit", False),
+        ("eat-at-once", "out_of_memory", False),
+        ("map-at-once", "out_of_memory", False),
+        ("fill-disk", "internal", True),
     ],
 )
 def test_costs_only_itself(
@@ -113,7 +130,16 @@ def test_costs_only_itself(
     assert after.document.text == "A good document."
 
 
-@pytest.mark.parametrize("deed", ["hang", "ignore-sigterm", "spin"])
+def test_lets_readers_have_threads(make: Callable[..., ChildParser], tmp_path: Path) -> None:
+    """A few threads are no offence."""
+    outcome = parse(make(), tmp_path, "a-few-threads")
+    assert outcome.document is not None
+    assert outcome.document.text == "threads"
+
+
+@pytest.mark.parametrize(
+    "deed", ["hang", "ignore-sigterm", "spin", "spin-in-c", "stop-itself", "fork-bomb"]
+)
 def test_ends_at_the_deadline(make: Callable[..., ChildParser], tmp_path: Path, deed: str) -> None:
     """A child that hangs, ignores SIGTERM or spins is killed at its wall time limit."""
     parser = make(document_seconds=1.0)
@@ -127,6 +153,14 @@ def test_limits_the_output(make: Callable[..., ChildParser], tmp_path: Path) -> 
     """More text than limits.document_chars is refused as a limit."""
     outcome = parse(make(document_chars=1000), tmp_path, "write-much")
     assert (outcome.status, outcome.error_kind) == ("failed", "limit")
+
+
+def test_limits_the_result(make: Callable[..., ChildParser], tmp_path: Path) -> None:
+    """A short text in very many blocks is refused by the child, which lives on."""
+    parser = make(document_chars=240_000, document_memory_mb=1024)
+    outcome = parse(parser, tmp_path, "many-blocks")
+    assert (outcome.status, outcome.error_kind) == ("failed", "limit")
+    assert parse(parser, tmp_path, "Good.").status == "ok"
 
 
 def test_keeps_a_warm_child(make: Callable[..., ChildParser], tmp_path: Path) -> None:

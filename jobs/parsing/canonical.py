@@ -1,9 +1,10 @@
 """A DoclingDocument becomes canonical text and blocks.
 
 Rules: an inline group is one block; captions stand before what they caption; a
-picture makes a block only by its description; the text of a merged table cell stands
-in its first column, in each of its rows when short; speaker notes and comments stand
-where they are said; hidden sheets and invisible text are left out with a warning.
+picture makes a block only by its description, a chart a table of its data; the text of
+a merged table cell stands in its first column, in each of its rows when short; speaker
+notes and comments stand where they are said; each running line is furniture, once;
+hidden sheets and invisible text are left out with a warning.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from docling_core.types.doc.document import FormItem, InlineGroup, KeyValueItem
 
 from chunking.model import BlockKind, Box
 from jobs.parsing.builder import DocumentBuilder
-from jobs.parsing.docling_tables import table_rows
+from jobs.parsing.docling_tables import cell_rows, table_rows
 
 __all__ = ["Places", "add_docling", "inline_text"]
 
@@ -48,6 +49,10 @@ _KINDS: dict[DocItemLabel, BlockKind] = {
 }
 _CLOSING = re.compile(r"[,.;:!?)\]}%\u201d\u2019]")
 _OPENING = re.compile(r"[(\[{/\u201c\u201e]$")
+_COMMENT = re.compile(
+    r"\[author: ([^\]\n]*?)(?: \([^()\n]*\))?(?:, time: [^\]\n]*)?\]: |\[time: [^\]\n]*()\]: "
+)
+"""What docling puts before the text of a comment."""
 _CHECKBOX = {DocItemLabel.CHECKBOX_SELECTED: "[x] ", DocItemLabel.CHECKBOX_UNSELECTED: "[ ] "}
 
 
@@ -58,10 +63,15 @@ class _Where(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Whether a format has pages, and how many of docling's units make a point (0: no boxes)."""
+    """What of docling's items a format has.
+
+    ``pages``: whether it has any; ``units_per_point``: docling's units of a box that make a
+    point, 0 where there are no boxes; ``charts``: whether a chart's data is to be a table.
+    """
 
     pages: bool = False
     units_per_point: float = 0.0
+    charts: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +138,7 @@ class _Walk:
         self._document = document
         self._places = places
         self._seen: set[str] = set()
+        self._running: set[str] = set()
         self._n_lists = 0
         titles = [t for t in document.texts if isinstance(t, TitleItem) and _in_text(t)]
         self._one_title = len(titles) == 1
@@ -171,6 +182,9 @@ class _Walk:
     def _group(self, frame: _Frame, node: GroupItem, children: list[NodeItem]) -> list[_Frame]:
         if node.label == GroupLabel.SHEET:
             self._builder.heading(node.name.removeprefix("sheet: "), 1)
+        if node.label == GroupLabel.COMMENT_SECTION:
+            self._comments(children)
+            return []
         if not isinstance(node, ListGroup):
             return _reversed(replace(frame, node=child) for child in children)
         self._n_lists += not frame.depth
@@ -267,6 +281,10 @@ class _Walk:
     def _picture(self, node: PictureItem) -> None:
         if node.meta and node.meta.description:
             self._builder.add("picture", node.meta.description.text, **self._where(node))
+        chart = node.meta.tabular_chart if node.meta and self._places.charts else None
+        if chart is not None:
+            cells = cell_rows(chart.chart_data.table_cells)
+            self._builder.table(cells, **self._where(node))
         for note in _resolve(self._document, node.footnotes):
             self._builder.add("footnote", self._consume(note), **self._where(note))
 
@@ -285,6 +303,14 @@ class _Walk:
         ]
         self._builder.add("other", "\n".join(lines), **self._where(node))
 
+    def _comments(self, nodes: list[NodeItem]) -> None:
+        for node in nodes:
+            text = self._consume(node)
+            told = _COMMENT.match(text)
+            author = told[1] if told else None
+            text = text[told.end() :] if told else text
+            self._builder.add("other", f"Comment by {author or 'unknown'}: {text}")
+
     def _is_furniture(self, node: NodeItem) -> bool:
         if isinstance(node, DocItem) and node.label in _PAGE_LABELS:
             return True
@@ -298,7 +324,8 @@ class _Walk:
         text = self._consume(node)
         if isinstance(node, TitleItem) and self._lead_is_text:
             self._builder.title = text
-        else:
+        elif text not in self._running:
+            self._running.add(text)
             self._builder.furniture(text)
 
     def _hidden(self, node: NodeItem) -> None:

@@ -1,7 +1,7 @@
 """docling behind one function: bytes of a known format become a DoclingDocument.
 
 The only module that makes docling converters; nothing is fetched from the network
-or from other files, and file names play no part.
+or from other files, no program is started, and file names play no part.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ import logging
 import warnings
 from io import BytesIO
 
-from docling.datamodel.backend_options import AsciiDocBackendOptions
+from docling.backend import msexcel_backend, mspowerpoint_backend, msword_backend
+from docling.datamodel.backend_options import AsciiDocBackendOptions, MsExcelBackendOptions
 from docling.datamodel.base_models import DocumentStream, InputFormat
-from docling.document_converter import AsciiDocFormatOption, DocumentConverter, FormatOption
+from docling.document_converter import (
+    AsciiDocFormatOption,
+    DocumentConverter,
+    ExcelFormatOption,
+    FormatOption,
+)
 from docling.exceptions import ConversionError
 from docling_core.types.doc import DoclingDocument
 
@@ -51,7 +57,25 @@ def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument
 def _converter(input_format: InputFormat) -> DocumentConverter:
     logging.getLogger("docling").setLevel(logging.CRITICAL)
     options: dict[InputFormat, FormatOption] = {}
-    if input_format is InputFormat.ASCIIDOC:
+    _keep_office_out()
+    if input_format is InputFormat.XLSX:
+        cells = MsExcelBackendOptions(treat_singleton_as_text=True)
+        options[input_format] = ExcelFormatOption(backend_options=cells)
+    elif input_format is InputFormat.ASCIIDOC:
         backend = AsciiDocBackendOptions(capture_comments=False)
         options[input_format] = AsciiDocFormatOption(backend_options=backend)
     return DocumentConverter(allowed_formats=[input_format], format_options=options or None)
+
+
+def _keep_office_out() -> None:
+    """Let docling find no LibreOffice.
+
+    Where it is installed docling starts it unasked, to draw pictures that are not used
+    here (docling-project/docling#3819).
+    """
+    for backend in (msexcel_backend, mspowerpoint_backend, msword_backend):
+        setattr(backend, "get_docx_to_pdf_converter", _no_converter)  # noqa: B010 - not typed as a variable
+
+
+def _no_converter() -> None:
+    return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from docling_core.types.doc import DoclingDocument, NodeItem, TableItem
 from docling_core.types.doc.document import RichTableCell, TableCell
 
-__all__ = ["table_rows"]
+__all__ = ["cell_rows", "table_rows"]
 
 _REPEATED_CHARS = 100
 """A longer text of a cell that spans rows stands in the first row only."""
@@ -24,11 +24,19 @@ def table_rows(
     Columns without text are left out. The work is bounded by the cells that there
     are, not by the size that the table claims. ``text_of`` reads a cell's own tree.
     """
+    return _grid((cell, _cell_text(document, cell, text_of)) for cell in table.data.table_cells)
+
+
+def cell_rows(cells: Iterable[TableCell]) -> list[list[str]]:
+    """Return the rows of cells that hold plain text."""
+    return _grid((cell, cell.text) for cell in cells)[0]
+
+
+def _grid(cells: Iterable[tuple[TableCell, str]]) -> tuple[list[list[str]], bool]:
     rows: dict[int, dict[int, str]] = {}
     spanning: list[tuple[TableCell, str]] = []
     header_row: set[int] = set()
-    for cell in table.data.table_cells:
-        text = _cell_text(document, cell, text_of)
+    for cell, text in cells:
         if not text.strip():
             continue
         rows.setdefault(cell.start_row_offset_idx, {})[cell.start_col_offset_idx] = text

@@ -23,10 +23,10 @@ from jobs.parsing.formats.archive import core_properties
 from jobs.parsing.formats.docx_body import Shared, Story
 from jobs.parsing.formats.docx_chunks import add_chunk
 from jobs.parsing.formats.docx_numbering import Numbering
-from jobs.parsing.formats.docx_package import Package
 from jobs.parsing.formats.docx_styles import Styles, W
 from jobs.parsing.formats.docx_text import Notes
 from jobs.parsing.formats.ooxml import open_package
+from jobs.parsing.formats.package import Package
 
 __all__ = ["read"]
 

@@ -14,11 +14,11 @@ from lxml import etree
 
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.formats.docx_numbering import Numbered, Numbering
-from jobs.parsing.formats.docx_package import Package
 from jobs.parsing.formats.docx_styles import ParagraphKind, Styles, W
 from jobs.parsing.formats.docx_tables import is_layout, rows_of
 from jobs.parsing.formats.docx_text import Line, Notes, ParagraphReader, mark_is_deleted
 from jobs.parsing.formats.drawings import ALTERNATE, Drawn, branch, chart_rows, diagram_lines
+from jobs.parsing.formats.package import Package
 from jobs.parsing.formats.spans import SpanGrid
 
 __all__ = ["Chunk", "Shared", "Story"]

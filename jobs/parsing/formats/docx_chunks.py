@@ -10,9 +10,9 @@ import zipfile
 from chunking.errors import DocumentError
 from jobs.parsing import sniff
 from jobs.parsing.builder import DocumentBuilder
-from jobs.parsing.formats.docx_package import Package
 from jobs.parsing.formats.html import add_html
 from jobs.parsing.formats.markup import declared_charset
+from jobs.parsing.formats.package import Package
 from jobs.parsing.text import decode
 
 __all__ = ["add_chunk"]

@@ -1,15 +1,22 @@
-"""Metadata of OpenDocument containers."""
+"""OpenDocument files, through docling."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from docling.datamodel.base_models import InputFormat
 from lxml import etree
 
 from chunking.errors import DocumentError
-from jobs.parsing.formats.archive import parse_part
+from jobs.parsing.builder import DocumentBuilder
+from jobs.parsing.canonical import Places, add_docling
+from jobs.parsing.converted import Converted, Source
+from jobs.parsing.docling_reader import read_with_docling
+from jobs.parsing.formats.archive import open_zip, parse_part
 
-__all__ = ["odf_properties"]
+__all__ = ["read"]
+
+_FORMATS = {"odt": InputFormat.ODT, "ods": InputFormat.ODS, "odp": InputFormat.ODP}
 
 _PROPERTIES = {
     "creator": "last_modified_by",
@@ -22,7 +29,19 @@ _PROPERTIES = {
 }
 
 
-def odf_properties(members: Mapping[str, bytes]) -> tuple[str | None, dict[str, str]]:
+def read(source: Source) -> Converted:
+    """Read an ODT, ODS or ODP file."""
+    members = open_zip(source)
+    builder = DocumentBuilder()
+    builder.title, builder.metadata = _properties(members)
+    document = read_with_docling(source.path.read_bytes(), _FORMATS[source.format])
+    places = Places(pages=source.format == "odp")
+    add_docling(builder, document, places=places)
+    n_pages = len(document.pages) if places.pages else None
+    return Converted(document=builder.build(n_pages=n_pages), warnings=tuple(builder.warnings))
+
+
+def _properties(members: Mapping[str, bytes]) -> tuple[str | None, dict[str, str]]:
     """Return the title and the metadata of an OpenDocument container."""
     try:
         root = parse_part(members.get("meta.xml", b""), "meta.xml")

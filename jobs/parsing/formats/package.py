@@ -1,4 +1,4 @@
-"""The parts of a Word package by their relationships (ECMA-376 part 2, 6.5)."""
+"""The parts of an Office package by their relationships (ECMA-376 part 2, 6.5)."""
 
 from __future__ import annotations
 

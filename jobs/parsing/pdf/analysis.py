@@ -13,7 +13,7 @@ from jobs.parsing.pdf.blocks import (
     join_across,
     region_blocks,
 )
-from jobs.parsing.pdf.finder import find_tables
+from jobs.parsing.pdf.finder import find_tables, rules_of, split_region
 from jobs.parsing.pdf.furniture import furniture_of
 from jobs.parsing.pdf.lines import Line, PageText, body_size
 from jobs.parsing.pdf.order import read_in_order, with_tables
@@ -64,13 +64,14 @@ def _page_blocks(
     heads = [line for line, zone in furniture.items() if zone == "header"]
     feet = [line for line, zone in furniture.items() if zone == "footer"]
     blocks = _furniture_blocks(heads, "header", page)
-    tables, rest = find_tables(pieces, page.drawn)
-    regions = read_in_order([*rest, *place_holders(tables)])
-    for region in with_tables(regions, tables):
-        if region.table is not None:
-            blocks.append(table_block(region.table, page.page_no, vocabulary))
+    rules = rules_of(page)
+    tables, rest = find_tables(pieces, rules)
+    regions = with_tables(read_in_order([*rest, *place_holders(tables)]), tables)
+    for part in (part for region in regions for part in split_region(region, rules)):
+        if part.table is not None:
+            blocks.append(table_block(part.table, page.page_no, vocabulary))
         else:
-            blocks += region_blocks(region, page.page_no, vocabulary, body)
+            blocks += region_blocks(part, page.page_no, vocabulary, body)
     for line in page.across:
         blocks.append(_single("text", [line], page))
     return blocks + _furniture_blocks(feet, "footer", page)

@@ -49,6 +49,7 @@ _KINDS: dict[DocItemLabel, BlockKind] = {
 }
 _CLOSING = re.compile(r"[,.;:!?)\]}%\u201d\u2019]")
 _OPENING = re.compile(r"[(\[{/\u201c\u201e]$")
+_SHEET = "sheet: "
 _COMMENT = re.compile(
     r"\[author: ([^\]\n]*?)(?: \([^()\n]*\))?(?:, time: [^\]\n]*)?\]: |\[time: [^\]\n]*()\]: "
 )
@@ -180,8 +181,9 @@ class _Walk:
         return _resolve(self._document, node.children)
 
     def _group(self, frame: _Frame, node: GroupItem, children: list[NodeItem]) -> list[_Frame]:
-        if node.label == GroupLabel.SHEET:
-            self._builder.heading(node.name.removeprefix("sheet: "), 1)
+        sheet = _sheet_name(node)
+        if sheet is not None:
+            self._builder.heading(sheet, 1)
         if node.label == GroupLabel.COMMENT_SECTION:
             self._comments(children)
             return []
@@ -329,9 +331,9 @@ class _Walk:
             self._builder.furniture(text)
 
     def _hidden(self, node: NodeItem) -> None:
-        if isinstance(node, GroupItem) and node.label == GroupLabel.SHEET:
-            name = node.name.removeprefix("sheet: ")
-            self._builder.warn(f"the hidden sheet {name!r} was left out")
+        sheet = _sheet_name(node)
+        if sheet is not None:
+            self._builder.warn(f"the hidden sheet {sheet!r} was left out")
         elif self._consume(node).strip():
             self._builder.warn("hidden text was left out")
 
@@ -355,6 +357,13 @@ class _Walk:
                     )
                 )
         return {"boxes": tuple(boxes), "page": provs[0].page_no if provs else None}
+
+
+def _sheet_name(node: NodeItem) -> str | None:
+    """Return the name of a worksheet's group; its label hangs on the format."""
+    if not isinstance(node, GroupItem) or not node.name.startswith(_SHEET):
+        return None
+    return node.name.removeprefix(_SHEET)
 
 
 def _in_text(node: DocItem) -> bool:

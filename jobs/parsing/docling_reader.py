@@ -12,13 +12,18 @@ import warnings
 from io import BytesIO
 
 from docling.backend import msexcel_backend, mspowerpoint_backend, msword_backend
-from docling.datamodel.backend_options import AsciiDocBackendOptions, MsExcelBackendOptions
+from docling.datamodel.backend_options import (
+    AsciiDocBackendOptions,
+    MsExcelBackendOptions,
+    OdsBackendOptions,
+)
 from docling.datamodel.base_models import DocumentStream, InputFormat
 from docling.document_converter import (
     AsciiDocFormatOption,
     DocumentConverter,
     ExcelFormatOption,
     FormatOption,
+    OdsFormatOption,
 )
 from docling.exceptions import ConversionError
 from docling_core.types.doc import DoclingDocument
@@ -61,6 +66,10 @@ def _converter(input_format: InputFormat) -> DocumentConverter:
     if input_format is InputFormat.XLSX:
         cells = MsExcelBackendOptions(treat_singleton_as_text=True)
         options[input_format] = ExcelFormatOption(backend_options=cells)
+    elif input_format is InputFormat.ODS:
+        options[input_format] = OdsFormatOption(
+            backend_options=OdsBackendOptions(treat_singleton_as_text=True)
+        )
     elif input_format is InputFormat.ASCIIDOC:
         backend = AsciiDocBackendOptions(capture_comments=False)
         options[input_format] = AsciiDocFormatOption(backend_options=backend)

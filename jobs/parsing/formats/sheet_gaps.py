@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from lxml import etree
 
-__all__ = ["close_gaps", "is_scattered"]
+__all__ = ["Ranks", "close_gaps", "is_scattered", "is_vast"]
 
 _CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -36,6 +36,11 @@ def is_scattered(data: bytes) -> bool:
         n_cells += 1
         rows = max(rows, int(found[2]))
         columns = max(columns, _column(found[1].decode()))
+    return is_vast(rows, columns, n_cells)
+
+
+def is_vast(rows: int, columns: int, n_cells: int) -> bool:
+    """Return whether a range is vast for the number of cells that are in it."""
     return rows * columns > max(_MOST_BLANK, _MOST_PER_CELL * n_cells)
 
 
@@ -47,8 +52,8 @@ def close_gaps(root: etree._Element) -> None:
         if not len(cell):
             cell.getparent().remove(cell)
     places = [_REFERENCE.fullmatch(cell.get("r")) for cell in full]
-    rows = _Ranks(int(p[2]) for p in places if p)
-    columns = _Ranks(_column(p[1]) for p in places if p)
+    rows = Ranks(int(p[2]) for p in places if p)
+    columns = Ranks(_column(p[1]) for p in places if p)
     for row in list(root.iter("{*}row")):
         if not len(row):
             row.getparent().remove(row)
@@ -64,7 +69,7 @@ def close_gaps(root: etree._Element) -> None:
             root.remove(element)
 
 
-class _Ranks:
+class Ranks:
     """New indices of the used ones: neighbours stay so, any gap becomes one blank."""
 
     def __init__(self, used: Iterable[int]) -> None:
@@ -84,7 +89,7 @@ class _Ranks:
         return self._new[position] if exact else max(self._new[position] - 1, 1)
 
 
-def _moved(reference: str, rows: _Ranks, columns: _Ranks) -> str:
+def _moved(reference: str, rows: Ranks, columns: Ranks) -> str:
     return _REFERENCE.sub(
         lambda found: f"{_letters(columns[_column(found[1])])}{rows[int(found[2])]}", reference
     )

@@ -23,7 +23,9 @@ River = tuple[float, float]
 TextRow = dict[tuple[int, int], list[Line]]
 """The pieces of one line of text by their first and last column."""
 
-_MIN_RIVER_EM = 0.5
+_MIN_RIVER_EM = 0.6
+_MIN_SHARED = 0.9
+"""Of a river that a blank must cover for a line to be cut there."""
 _MAX_CROSSING = 0.15
 _MIN_TOLERANT_ROWS = 5
 _SENTENCE_ENDS = ".!?:;"
@@ -93,14 +95,30 @@ def in_columns(rows: Iterable[Sequence[Line]], between: Sequence[River]) -> list
 
 
 def _blanks_in(piece: Line, between: Sequence[River]) -> list[Blank]:
-    cuts = []
-    for blank in piece.blanks:
-        for left, right in between:
-            shared = min(blank.right, right) - max(blank.left, left)
-            if shared >= 0.6 * (right - left) or shared >= 0.9 * (blank.right - blank.left) > 0:
-                cuts.append(blank)
-                break
-    return cuts
+    """Return the blanks that fill a river, or, over three columns or more, one in each."""
+    crossed = [
+        (left, right)
+        for left, right in between
+        if piece.frame.left < left and right < piece.frame.right
+    ]
+    filling = [blank for blank in piece.blanks if any(_fills(blank, r) for r in crossed)]
+    if len(filling) == len(crossed) or len(crossed) < 2:  # noqa: PLR2004 - a heading of two
+        return filling
+    inside = [
+        max(piece.blanks, key=lambda blank: _shared(blank, river), default=None)
+        for river in crossed
+    ]
+    found = [blank for blank, r in zip(inside, crossed, strict=True) if blank and _shared(blank, r)]
+    distinct = list(dict.fromkeys(found))
+    return distinct if len(distinct) == len(crossed) else filling
+
+
+def _shared(blank: Blank, river: River) -> float:
+    return max(min(blank.right, river[1]) - max(blank.left, river[0]), 0.0)
+
+
+def _fills(blank: Blank, river: River) -> bool:
+    return _shared(blank, river) >= _MIN_SHARED * (river[1] - river[0])
 
 
 def _span(frame: Frame, between: Sequence[River], middles: Sequence[float]) -> tuple[int, int]:
@@ -200,9 +218,7 @@ def _goes_on(above: Sequence[TextRow], row: TextRow, rights: dict[int, float]) -
         return False
     columns = {first for first, _ in row}
     before = {first for part in above for first, end in part if first == end}
-    if columns == {0} and before == {0}:
-        return False
-    if before == {0} and len(above) == 1 and 0 in columns:
+    if before == {0} and 0 in columns and (len(above) == 1 or columns == {0}):
         return row[0, 0][0].text[:1].islower()
     if 0 in columns and len(columns) > 1:
         return False

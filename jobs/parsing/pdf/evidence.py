@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from jobs.parsing.pdf.headers import is_numeric
@@ -17,16 +17,25 @@ _MARKER = re.compile(
     r"[\[(]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5}|[A-Z][A-Za-z+]{0,4}\d{2}[a-z]?)[\].):]*"
     r"|[\u2022\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25e6\u2043\u2219\u00b7*\u2013\u2014-]"
 )
-_LEADERS = re.compile(r"\.{4,}|(?: \.){3,}|(?:\. ){3,}|\u2026{2,}|_{5,}")
+_LEADERS = re.compile(r"[.\s\u2026]+|.*?(?:\.{4,}|(?: \.){3,}|(?:\. ){3,}|\u2026{2,}|_{5,}).*")
 _EQUATION_NUMBER = re.compile(r"\(\w{0,2}\.?\d+(?:[.\u2013-]\d+)*[a-z]?\)")
 _SECTION = re.compile(r"(?:\d+|[A-Z])(?:\.\d+)*\.?(?:\s|$)")
 _PAGE = re.compile(r"(?:\d{1,4}|[ivxlc]{1,6})")
 
+_CODE = re.compile(r"[\\{}$#@_=;<>|&]|%\w")
+
 _ALIGNED_EM = 0.35
 _MIN_ALIGNED = 0.7
-_MIN_FILLED = 0.5
+_MIN_CELLS = 6
+_MIN_FILLED = 0.6
+_MIN_RULED_FILLED = 0.5
+_MIN_RULED_ALIGNED = 0.6
+_MIN_SMALL_FILLED = 0.8
+_MIN_NUMERIC = 0.6
+_MAX_CODE = 0.4
 _MAX_CHARS = 60
 _MAX_RULED_CHARS = 250
+_MAX_RULED_CELL = 300
 _MAX_PAIR_CHARS = 40
 _MAX_ACROSS = 0.35
 """Of the letters of a table, in cells over several columns."""
@@ -44,25 +53,44 @@ def is_convincing(cells: Sequence[Cell], n_columns: int, *, ruled: bool) -> bool
     """
     columns = _columns(cells)
     n_rows = len({cell.row for cell in cells})
-    if n_columns < 2 or len(columns) < n_columns:  # noqa: PLR2004 - no table
+    if n_columns < 2 or len(columns) < n_columns or n_rows * n_columns < _MIN_CELLS:  # noqa: PLR2004
         return False
-    if n_rows < (2 if ruled else _MIN_ROWS) or _is_other(columns, n_rows):
-        return False
-    if _prose_across(cells):
+    if _is_other(columns, n_rows) or _prose_across(cells):
         return False
     filled = sum(map(len, columns.values())) / (n_rows * n_columns)
-    if filled < (_MIN_FILLED - 0.1 if ruled else _MIN_FILLED):
+    aligned = sum(map(_is_aligned, columns.values())) / n_columns
+    paired = _share_of_pairs(cells)
+    longest = max(_typical_chars(column) for column in columns.values())
+    if ruled:
+        return (
+            min(filled, paired) >= _MIN_RULED_FILLED
+            and longest <= _MAX_RULED_CHARS
+            and aligned >= _MIN_RULED_ALIGNED
+            and max(len(_text(cell)) for cell in cells) <= _MAX_RULED_CELL
+        )
+    if min(filled, paired) < _MIN_FILLED or longest > _MAX_CHARS or _is_code(cells):
         return False
-    if max(_typical_chars(column) for column in columns.values()) > (
-        _MAX_RULED_CHARS if ruled else _MAX_CHARS
+    if aligned < (1 if n_columns < 4 else 1 - 1 / n_columns):  # noqa: PLR2004 - one may be out
+        return False
+    if n_rows <= _MIN_ROWS and (
+        n_rows < _MIN_ROWS
+        or filled < _MIN_SMALL_FILLED
+        or max(_share(column, is_numeric) for column in columns.values()) < _MIN_NUMERIC
     ):
         return False
-    aligned = sum(map(_is_aligned, columns.values()))
-    if ruled:
-        return aligned * 2 >= n_columns
-    if aligned < n_columns - (n_columns >= 4):  # noqa: PLR2004 - one may be out of line
-        return False
     return n_columns > 2 or _is_pairs(columns, n_rows)  # noqa: PLR2004 - only two columns
+
+
+def _share_of_pairs(cells: Sequence[Cell]) -> float:
+    """Return the share of rows that fill two columns or more."""
+    counts = Counter(cell.row for cell in cells)
+    return sum(n > 1 for n in counts.values()) / len(counts)
+
+
+def _is_code(cells: Sequence[Cell]) -> bool:
+    """Tell lines of code, whose parts may line up, by their marks."""
+    texts = [text for cell in cells if not is_numeric(text := _text(cell))]
+    return sum(bool(_CODE.search(text)) for text in texts) > _MAX_CODE * len(texts)
 
 
 def _prose_across(cells: Sequence[Cell]) -> bool:
@@ -87,7 +115,7 @@ def _is_other(columns: dict[int, _Column], n_rows: int) -> bool:
     if sum(len(line.text) for line in lines if line.monospaced) > 0.7 * n_chars:
         return True
     first, last = columns[min(columns)], columns[max(columns)]
-    if sum(bool(_LEADERS.search(line.text)) for line in lines) * 3 >= n_rows:
+    if sum(bool(_LEADERS.fullmatch(line.text)) for line in lines) * 3 >= n_rows:
         return True
     if _share(last, lambda text: bool(_EQUATION_NUMBER.fullmatch(text))) > 0.5:  # noqa: PLR2004
         return True

@@ -6,6 +6,7 @@ only lines up is looked for where a column of text has been told from its neighb
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ _SAME_END = 4.0
 """Points by which the ends of the rules of one table may differ."""
 _MARGIN = 3.0
 _MIN_WIDTH = 60.0
+_WHOLE_LINE = 0.85
 _MAX_RULES_ALL_WAYS = 6
 """Of one width, up to which any two may be the first and last of a table."""
 
@@ -54,7 +56,10 @@ def find_tables(pieces: Sequence[Line], rules: Rules) -> tuple[list[Table], list
     tables, rest = ruled_tables(rest, rules.horizontal, rules.vertical, rules.shaded)
     for first, last in _between_rules(rules.horizontal):
         inside = [piece for piece in rest if _is_between(piece, first, last)]
-        table = tabulate(text_rows(inside), rules.horizontal, rules.shaded) if inside else None
+        rows = text_rows(inside)
+        if not rows or _is_prose(rows, last.width):
+            continue
+        table = tabulate(rows, rules.horizontal, rules.shaded)
         if table is not None:
             tables.append(table)
             taken = set(inside)
@@ -86,6 +91,12 @@ def _is_between(piece: Line, first: Frame, last: Frame) -> bool:
         and first.left - _MARGIN <= frame.left
         and frame.right <= first.right + _MARGIN
     )
+
+
+def _is_prose(rows: Sequence[Sequence[Line]], width: float) -> bool:
+    """Tell whether lines of running text stand among rows."""
+    whole = [len(row) == 1 and row[0].frame.width > _WHOLE_LINE * width for row in rows]
+    return any(above and below for above, below in itertools.pairwise(whole))
 
 
 def split_region(region: Region, rules: Rules) -> list[Region]:

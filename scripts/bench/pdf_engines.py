@@ -19,6 +19,7 @@ made, with its model. What the threads may be is told by ``OMP_NUM_THREADS``.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 import json
 import logging
@@ -137,6 +138,7 @@ def _standard(**options: Any) -> Read:
     from docling.datamodel.accelerator_options import AcceleratorOptions  # noqa: PLC0415
     from docling.datamodel.base_models import InputFormat  # noqa: PLC0415
     from docling.datamodel.pipeline_options import ThreadedPdfPipelineOptions  # noqa: PLC0415
+    from docling.datamodel.settings import DEFAULT_PAGE_RANGE  # noqa: PLC0415
     from docling.document_converter import DocumentConverter, PdfFormatOption  # noqa: PLC0415
 
     pipeline = ThreadedPdfPipelineOptions(
@@ -150,8 +152,7 @@ def _standard(**options: Any) -> Read:
     )
 
     def read(path: str, pages: tuple[int, int] | None) -> Any:  # noqa: ANN401 - docling's
-        given = {} if pages is None else {"page_range": pages}
-        return converter.convert(path, **given).document
+        return converter.convert(path, page_range=pages or DEFAULT_PAGE_RANGE).document
 
     return read
 
@@ -161,7 +162,8 @@ def _rapid_layout_model() -> Any:  # noqa: ANN401 - a class made of docling's
     from docling.datamodel.pipeline_options import BaseLayoutOptions  # noqa: PLC0415
     from docling.models.base_layout_model import BaseLayoutModel  # noqa: PLC0415
     from docling_core.types.doc import BoundingBox, DocItemLabel  # noqa: PLC0415
-    from rapid_layout import RapidLayout  # noqa: PLC0415 - the peers' interpreter only
+
+    rapid = importlib.import_module("rapid_layout")
 
     class RapidLayoutOptions(BaseLayoutOptions):
         kind: ClassVar[str] = "rapid_layout"
@@ -169,7 +171,7 @@ def _rapid_layout_model() -> Any:  # noqa: ANN401 - a class made of docling's
     class RapidLayoutModel(BaseLayoutModel):
         def __init__(self, **_: Any) -> None:
             threads = {"intra_op_num_threads": THREADS, "inter_op_num_threads": 1}
-            self._network = RapidLayout(engine_cfg=threads)
+            self._network = rapid.RapidLayout(engine_cfg=threads)
 
         @classmethod
         def get_options_type(cls) -> type[BaseLayoutOptions]:

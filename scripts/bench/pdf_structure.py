@@ -19,20 +19,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
 
 import pypdfium2
 from pdf_engines import ENGINES, NATIVE, NETWORK, STANDARD
 from pdf_matching import KINDS, Count, Details, Item, details, grid_cells, match
+from pdf_worker import PACKAGES, Worker
 
 OURS = "chunkmill"
 LABELS = Path(__file__).with_name("pdf_labels.json")
-PACKAGES = ("docling", "docling-core", "docling-parse", "pypdfium2", "rapid-layout", "onnxruntime")
 _BLOCK = 1 << 20
 
 
@@ -54,38 +52,6 @@ class Score:
     details: Details = field(default_factory=Details)
     disagreements: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-
-
-class Worker:
-    """A process of ``pdf_engines.py`` in one interpreter."""
-
-    def __init__(self, python: str) -> None:
-        self._command = [python, str(Path(__file__).with_name("pdf_engines.py"))]
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._process.communicate()
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request; one with ``error`` where the process has ended."""
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            msg = "the worker is not running"
-            raise RuntimeError(msg)
-        try:
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        return dict(json.loads(line)) if line else {"error": "the engine's process ended"}
 
 
 def read_labels(path: Path) -> list[Page]:

@@ -251,7 +251,7 @@ class Driver:
         for done in commits.poll(timeout):
             self._session.unit_done(done.marker)
             self._own.add(done.sample)
-            self._committed += len(done.marker.documents)
+            self._committed += self._session.plan.size_of(done.marker.unit)
             self._jobs.extend(self._session.ready())
 
     def _take_publishes(self, publishes: Tasks, timeout: float) -> None:

@@ -244,6 +244,7 @@ def _items(old: _Old) -> Iterator[SourceItem]:
                 location=keys[row["value"]],
                 source_name=row["source_name"],
                 structure_ref=row["structure_ref"],
+                parent_doc_id=row["parent_doc_id"],
             )
 
 
@@ -285,6 +286,7 @@ def _session(
         settings_record(config, embedder),
         source=old.dataset.source,
         sources=old.dataset.sources,
+        unpacks=False,
     )
     return RunSession.open(
         new, settings, take_over=request.take_over, on_wait=teller(request.verbosity)

@@ -66,12 +66,14 @@ def run_settings(
     source: str,
     source_name: str | None = None,
     sources: Mapping[str, str] | None = None,
+    unpacks: bool = True,
 ) -> RunSettings:
     """Return what a job with this configuration and model asks of its run."""
     return RunSettings(
         source=source,
         source_name=source_name,
         sources=sources or {},
+        unpacks=unpacks,
         fingerprint=config.fingerprint(facts.revision),
         model=asdict(facts),
         chunking=config.chunking.facts(),

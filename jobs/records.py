@@ -22,7 +22,8 @@ class SourceItem:
 
     ``location`` is what the source needs to read it: an object key below the source's
     root, a full URI (manifest), or a table file with ``table_row``. A document of a
-    dataset brings the name of its own source and the key of its structure.
+    dataset brings the name of its own source, the key of its structure, and the id of the
+    document that it came in.
     """
 
     source_key: str
@@ -34,6 +35,7 @@ class SourceItem:
     metadata: Mapping[str, str] = field(default_factory=dict)
     source_name: str | None = None
     structure_ref: str | None = None
+    parent_doc_id: str | None = None
 
 
 def version_tag(etag: str, metadata: Mapping[str, str]) -> str:
@@ -172,9 +174,9 @@ class UnitTables:
     """A unit's result: rows of its documents in the published schemas.
 
     ``documents`` has one row per planned document of the unit, whatever happened to
-    it. ``sentences`` is None where no model pass was made or it is not kept; so is
-    ``structure`` where it is not kept, and ``own_vectors`` where no chunk was embedded by
-    itself; of these see :mod:`jobs.sentence_store`.
+    it, and one per document inside it. ``sentences`` is None where no model pass was made
+    or it is not kept; so is ``structure`` where it is not kept, and ``own_vectors`` where
+    no chunk was embedded by itself; of these see :mod:`jobs.sentence_store`.
     ``model_tokens`` went through the model, ``reused_tokens`` were spared it.
     """
 

@@ -109,8 +109,10 @@ def _lines(ending: Ending, code: int) -> list[str]:
 def _headline(report: Mapping[str, Any], seconds: float) -> str:
     if not report["planned"] and not report["deleted"]:
         return f"nothing to do: {report['listed']:,} documents are up to date ({duration(seconds)})"
+    members = report.get("members", 0)
+    inside = f" with {members:,} inside them" if members else ""
     return (
-        f"done in {duration(seconds)}: {report['planned']:,} documents processed,"
+        f"done in {duration(seconds)}: {report['planned']:,} documents{inside} processed,"
         f" {report['unchanged']:,} unchanged, {report['deleted']:,} deleted"
     )
 

@@ -66,7 +66,7 @@ LAWS: dict[str, str] = {
     "layout.facts": "the Parquet schema metadata repeat the dataset's facts",
     "layout.nulls": "columns that must not be null are not",
     "layout.sorted": "rows are sorted by doc_id, then position",
-    "layout.bucket": "a row lies in the bucket of its doc_id",
+    "layout.bucket": "a row lies in the bucket of its doc_id, or of what its document came in",
     "layout.partition": "a row lies in the partition of its document",
     "layout.chain": "a bucket's versions form one chain without gaps",
     "layout.plain": "plain files are copies of the bucket's last committed version, and all of it",
@@ -78,6 +78,7 @@ LAWS: dict[str, str] = {
     "documents.counts": "n_chars and n_chunks agree with text and chunks",
     "documents.n_tokens": "n_tokens is the tokenizer's count of the text",
     "documents.values": "URIs, languages, pages, attempts and seconds have sensible values",
+    "documents.members": "what came inside a document has its row beside, and key and URI below it",
     "blocks.tiling": "blocks tile the text with exactly the contract's separators",
     "blocks.kind": "block kinds and levels are of the closed list",
     "blocks.heading_path": "heading_path names the headings above the block",
@@ -801,11 +802,13 @@ class _Document:
     """A documents row with its chunks and boundaries.
 
     ``current``: the chunks are of the dataset's present configuration. ``vectors`` are
-    the non-null embeddings; ``has_vector`` says which chunks have one.
+    the non-null embeddings; ``has_vector`` says which chunks have one. ``root``: key of the
+    outermost document that it came in, or its own.
     """
 
     at: _At
     row: Mapping[str, Any]
+    root: str
     text: str
     blocks: list[_Block]
     rows: list[dict[str, Any]]
@@ -873,12 +876,73 @@ def _check_bucket(context: _Context, bucket: int) -> None:
         context.log.notice(f"bucket {bucket:05d}: its rows were not checked, for want of a schema")
         context.complete = False
         return
+    families = _Families(documents.table)
+    _check_places(context, bucket, families, [*rows.values()])
     _check_orphans(context, documents, chunks, boundaries)
     _check_replay(context, changes, chunks)
     for doc_id in sorted(documents.places, key=lambda doc_id: _reference(documents, doc_id)):
-        document = _load_document(context, doc_id, documents, chunks, boundaries)
+        document = _load_document(context, doc_id, families, (documents, chunks, boundaries))
+        families.check(document)
         _check_document(context, document)
     context.units.drop()
+
+
+class _Families:
+    """Which documents of a bucket came inside which."""
+
+    def __init__(self, documents: pa.Table) -> None:
+        names = ("doc_id", "parent_doc_id", "source_key", "source_uri")
+        rows = documents.select(names).to_pylist() if len(documents) else []
+        self._rows: dict[str, Mapping[str, Any]] = {row["doc_id"]: row for row in rows}
+
+    def outermost(self, doc_id: str) -> str:
+        """Return the id of the document that one came in, at whatever depth, or its own."""
+        seen = {doc_id}
+        while (parent := self._parent(doc_id)) is not None and parent not in seen:
+            seen.add(parent)
+            doc_id = parent
+        return doc_id
+
+    def key(self, doc_id: str) -> str | None:
+        """Return the source_key of a document that has a row."""
+        return self._rows[doc_id]["source_key"] if doc_id in self._rows else None
+
+    def check(self, document: _Document) -> None:
+        """Check a row against that of what its document came in, if it came in one."""
+        row, law = document.row, "documents.members"
+        parent = self._rows.get(row["parent_doc_id"])
+        if not document.at.require(
+            law, row["parent_doc_id"] is None or parent is not None, "its parent has no row here"
+        ):
+            return
+        for name in ("source_key", "source_uri") if parent is not None else ():
+            start = f"{parent[name]}!/" if parent else ""
+            below = row[name].startswith(start) and row[name] != start
+            document.at.require(law, below, f"{name} {row[name]!r} does not begin with {start!r}")
+
+    def knows(self, doc_id: str) -> bool:
+        """Tell whether a document has a row."""
+        return doc_id in self._rows
+
+    def _parent(self, doc_id: str) -> str | None:
+        row = self._rows.get(doc_id)
+        return row["parent_doc_id"] if row is not None else None
+
+
+def _check_places(
+    context: _Context, bucket: int, families: _Families, tables: Sequence[_Rows | None]
+) -> None:
+    """Check that rows lie in the right bucket; of what has gone the feed does not tell."""
+    n_buckets = context.dataset.n_buckets
+    for rows in tables:
+        for doc_id, places in (rows.places if rows is not None else {}).items():
+            file = rows.file(places[0]) if rows is not None else None
+            if file is None or (file.table == "changes" and not families.knows(doc_id)):
+                continue
+            right = _bucket(families.outermost(doc_id), n_buckets)
+            _At(context.log, file=file.key, source_key=None, doc_id=None).require(
+                "layout.bucket", right == bucket, f"doc_id {doc_id} belongs in bucket {right}"
+            )
 
 
 def _reference(documents: _Rows, doc_id: str) -> str:
@@ -951,12 +1015,6 @@ def _check_file(context: _Context, file: _File, rows: pa.Table) -> None:
     at.require(
         "layout.sorted", unsorted is None, f"row {(unsorted or 0) + 1} sorts before the one above"
     )
-    n_buckets = context.dataset.n_buckets
-    for doc_id in dict.fromkeys(ids):
-        bucket = _bucket(doc_id, n_buckets)
-        _At(context.log, file=file.key, source_key=None, doc_id=None).require(
-            "layout.bucket", bucket == file.bucket, f"doc_id {doc_id} belongs in bucket {bucket}"
-        )
 
 
 def _bucket(doc_id: str, n_buckets: int) -> int | None:
@@ -977,8 +1035,12 @@ def _check_orphans(context: _Context, documents: _Rows, *others: _Rows) -> None:
 
 
 def _load_document(
-    context: _Context, doc_id: str, documents: _Rows, chunks: _Rows, boundaries: _Rows
+    context: _Context,
+    doc_id: str,
+    families: _Families,
+    tables: tuple[_Rows, _Rows, _Rows],
 ) -> _Document:
+    documents, chunks, boundaries = tables
     places = documents.places[doc_id]
     row = documents.table.slice(places[0], 1).to_pylist()[0]
     at = context.log.at(key=row["source_key"], doc=doc_id)
@@ -987,11 +1049,13 @@ def _load_document(
     vectors, has_vector = (
         _vectors(own["embedding"]) if len(own) else (np.empty((0, 0), np.float32), [])
     )
-    _check_partition(context, at, row, [documents, chunks, boundaries], doc_id)
+    root = families.key(families.outermost(doc_id)) or row["source_key"]
+    _check_partition(context, at, {**row, "source_key": root}, tables, doc_id)
     blocks = [_Block(**block) for block in row["blocks"] or ()]
     return _Document(
         at=at,
         row=row,
+        root=root,
         text=row["text"] or "",
         blocks=blocks,
         rows=own.drop_columns(["embedding"]).to_pylist(),
@@ -2504,8 +2568,7 @@ def _check_known(context: _Context, document: _Document) -> None:
         return
     source.seen.add(row["doc_id"])
     # An attachment, at any depth, is accounted for by the document it came in.
-    root = row["source_key"].partition("!/")[0] if row["parent_doc_id"] else row["source_key"]
-    known = _hash(root) in source.items
+    known = _hash(document.root) in source.items
     if not known and context.options.deleted_kept:
         context.log.totals["documents kept without a source"] += 1
         return

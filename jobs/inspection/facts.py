@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from jobs.notebook.values import Chunks, ChunkView
+from jobs.records import ParsedDocument
 from jobs.visible import visible_line
 
 __all__ = ["as_object", "furniture", "repeated_tokens", "setting_lines", "strategy"]
@@ -89,6 +90,7 @@ def as_object(chunks: Chunks) -> dict[str, Any]:
             "metadata": dict(value.metadata),
             "furniture": list(value.furniture),
         },
+        "members": [_member(member) for member in chunks.document.members],
         "settings": asdict(chunks.settings),
         "model": asdict(chunks.model),
         "threshold": chunks.threshold,
@@ -97,6 +99,17 @@ def as_object(chunks: Chunks) -> dict[str, Any]:
             {"position": unit.end, "distance": distance}
             for unit, distance in zip(chunks.units, _distances(chunks), strict=False)
         ],
+    }
+
+
+def _member(member: ParsedDocument) -> dict[str, Any]:
+    outcome = member.outcome
+    return {
+        "source_key": member.plan.source_key,
+        "format": outcome.format,
+        "status": outcome.status,
+        "error_kind": outcome.error_kind,
+        "error_message": outcome.error_message,
     }
 
 

@@ -20,6 +20,7 @@ __all__ = ["show"]
 
 _BAR = 20
 _COLOURS = ("cyan", "green")
+_INSIDE = 20
 _FURNITURE = 10
 _PREFIX_LINE = "prefix \u2502 "
 _TEXT_LINE = "\u2502 "
@@ -47,6 +48,13 @@ def _head(chunks: Chunks) -> Iterator[Text]:
         rest = f" and {more:,} more" if more else ""
         listed = "; ".join(f"{text} ({count}\u00d7)" for text, count in shown)
         yield _pairs({"furniture": f"{listed}{rest}"})
+    inside = document.members
+    if inside:
+        listed = "; ".join(
+            visible_line(f"{m.plan.source_key} ({m.outcome.status})") for m in inside[:_INSIDE]
+        )
+        rest = f" and {len(inside) - _INSIDE:,} more" if len(inside) > _INSIDE else ""
+        yield _pairs({"inside, documents of their own": f"{listed}{rest}"})
     if not len(chunks):
         yield Text("no text, so no chunks")
 

@@ -143,18 +143,17 @@ class Chunkmill:
 
         fetch = FetchParse(source, self.config, lambda _: None, self._children())
         table = fetch(PlanRow.to_table([_plan_row(source)]))
-        (parsed,) = ParsedDocument.from_table(table)
+        parsed, *members = ParsedDocument.from_table(table)
         if parsed.outcome.document is None:
             raise _refused(parsed)
-        return ParsedText(parsed=parsed)
+        return ParsedText(parsed=parsed, members=tuple(members))
 
     def _children(self) -> ChildParser:
         if self._parser is None:
-            from jobs.parsing.hook import fix_hook  # noqa: PLC0415 - as below
-            from jobs.parsing.ocr import fix_ocr  # noqa: PLC0415 - as below
+            from jobs.parsing.available import fix_parser  # noqa: PLC0415 - with the sources
             from jobs.parsing.pool import ChildParser  # noqa: PLC0415 - with the sources
 
-            self._parser = ChildParser(fix_ocr(fix_hook(self.config)).parser, self.config.limits)
+            self._parser = ChildParser(fix_parser(self.config).parser, self.config.limits)
             weakref.finalize(self, self._parser.close)
         return self._parser
 

@@ -31,9 +31,13 @@ __all__ = ["ChunkView", "Chunks", "ParsedText", "chunks_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True, repr=False)
 class ParsedText:
-    """One document after parsing: its canonical text, blocks and facts."""
+    """One document after parsing: its canonical text, blocks and facts.
+
+    ``members``: the documents that came inside it, each with its own outcome.
+    """
 
     parsed: ParsedDocument
+    members: tuple[ParsedDocument, ...] = ()
 
     @property
     def document(self) -> Document:

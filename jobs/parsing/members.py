@@ -82,8 +82,7 @@ class Bin:
             )
         if outcome.format not in ARCHIVES:
             return outcome
-        n = len(self.members)
-        message = f"an archive: {'its document is' if n == 1 else f'its {n} documents are'} apart"
+        message = f"an archive; the documents in it, {len(self.members)}, have rows of their own"
         skipped = replace(outcome, status="skipped", document=None, error_kind="no_text")
         warnings = tuple(line for line in outcome.warnings if line != "no_text")
         return replace(skipped, error_message=message, warnings=warnings)

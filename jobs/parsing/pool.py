@@ -9,7 +9,6 @@ program (a Ray worker) treats its own processes.
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -17,12 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.config import LimitsConfig, ParserConfig
+from jobs.parsing.family import Wanted, read_family
 from jobs.parsing.limits import MIB
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError, Zygote
 from jobs.parsing.watch import Verdict, watch
 from jobs.parsing.wire import NEUTRAL_NAME
 from jobs.ports import ParseOutcome
+from jobs.scratch import scratch_folder, sweep
 
 __all__ = ["ChildParser"]
 
@@ -42,7 +43,8 @@ class ChildParser:
 
     ``convert`` names the function that reads a file, as ``module:function``; see
     :func:`jobs.parsing.convert.convert`; ``preload`` a function called once, before
-    children are forked. A child is replaced after ``max_documents``.
+    children are forked. A child is replaced after ``max_documents``. Documents are laid out
+    below ``tmp_dir``, the system's place for temporary files if None.
     Nothing is started before the first document or ``start``.
     """
 
@@ -54,7 +56,9 @@ class ChildParser:
         convert: str = _CONVERT,
         preload: str | None = _PRELOAD,
         max_documents: int = _MAX_DOCUMENTS,
+        tmp_dir: str | None = None,
     ) -> None:
+        self._tmp_dir = tmp_dir
         self._limits = limits
         self._max_documents = max_documents
         self._zygote = Zygote(config, limits, convert=convert, preload=preload)
@@ -62,26 +66,36 @@ class ChildParser:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin to import docling, so that the first document need not wait for it."""
+        """Begin to import docling, so that the first document need not wait for it.
+
+        What parsers that were killed have left in the temporary folder is removed.
+        """
+        sweep(self._tmp_dir)
         with self._lock:
             self._zygote.start()
 
     def parse(self, path: Path, *, name: str) -> ParseOutcome:
-        """Parse ``path``; the outcome says what came of it, whatever happened.
+        """Parse ``path`` and what is inside it; the outcome says what came of them.
 
         Raises:
             JobError: no child can be started at all.
         """
+        return read_family(self._alone, path, name, self._limits, tmp_dir=self._tmp_dir)
+
+    def _alone(self, path: Path, name: str, wanted: Wanted) -> ParseOutcome:
+        """Parse one file; its members are unpacked, and not read."""
         started = time.monotonic()
+        request = {"name": name, "members": wanted.to_json()}
         with self._lock:
             outcome = self._refusal(path)
             if outcome is None:
                 try:
-                    outcome = self._parsed(path, name)
+                    outcome = self._parsed(path, request)
                 except ServerLostError:
                     # The zygote was killed from outside, and its child with it: once more.
                     self._drop_child()
-                    outcome = self._last_attempt(path, name)
+                    wanted.clear()
+                    outcome = self._last_attempt(path, request)
         return replace(outcome, seconds=time.monotonic() - started)
 
     def close(self) -> None:
@@ -99,22 +113,24 @@ class ChildParser:
             return failed("too_large", message, UNKNOWN_FORMAT)
         return None
 
-    def _last_attempt(self, path: Path, name: str) -> ParseOutcome:
+    def _last_attempt(self, path: Path, request: Mapping[str, object]) -> ParseOutcome:
         try:
-            return self._parsed(path, name)
+            return self._parsed(path, request)
         except ServerLostError:
             self._drop_child()
             message = "the parsing processes were killed from outside, twice"
             return failed("crashed", message, UNKNOWN_FORMAT, retryable=True)
 
-    def _parsed(self, path: Path, name: str) -> ParseOutcome:
-        verdict = self._in_child(path, {"name": name})
+    def _parsed(self, path: Path, request: Mapping[str, object]) -> ParseOutcome:
+        verdict = self._in_child(path, request)
         outcome = verdict.outcome
         if outcome.format != "pdf" or not (verdict.lost or outcome.error_kind == "out_of_memory"):
             return outcome
-        return self._without_bad_pages(path, name, outcome)
+        return self._without_bad_pages(path, request, outcome)
 
-    def _without_bad_pages(self, path: Path, name: str, first: ParseOutcome) -> ParseOutcome:
+    def _without_bad_pages(
+        self, path: Path, request: Mapping[str, object], first: ParseOutcome
+    ) -> ParseOutcome:
         """Read a PDF that has ended its reader page by page, leaving out the pages that do.
 
         Its first failure stands where no page is to blame, nothing is left, or too many end
@@ -122,7 +138,7 @@ class ChildParser:
         """
         skip: list[int] = []
         while len(skip) <= _MAX_BAD_PAGES:
-            verdict = self._in_child(path, {"name": name, "skip": skip})
+            verdict = self._in_child(path, {**request, "skip": skip})
             outcome = verdict.outcome
             if outcome.document is not None:
                 kind = first.error_kind if outcome.status == "partial" else None
@@ -137,11 +153,9 @@ class ChildParser:
         child = self._ready_child()
         retire = True  # also when an interrupt leaves the child in mid-document
         try:
-            with tempfile.TemporaryDirectory(
-                prefix="chunkmill-parse-", ignore_cleanup_errors=True
-            ) as folder:
-                _place(path, Path(folder, NEUTRAL_NAME))
-                verdict = watch(child, {**request, "folder": folder}, self._limits)
+            with scratch_folder(self._tmp_dir) as folder:
+                _place(path, folder / NEUTRAL_NAME)
+                verdict = watch(child, {**request, "folder": str(folder)}, self._limits)
             retire = verdict.retire
         finally:
             if retire:

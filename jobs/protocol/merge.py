@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from chunking import schemas
 from chunking.errors import AlignmentError
+from jobs.protocol.families import outermost_keys, vanished
 from jobs.protocol.files import column, conform
 from jobs.protocol.units import UnitRows
 
@@ -76,14 +77,15 @@ def merge(
 ) -> Merged:
     """Return the bucket's next version.
 
-    ``deletions``: ids of documents that are removed with their chunks; unknown ones
-    have no effect. ``partition_value`` gets a ``documents`` row without text, blocks
-    and furniture.
+    ``deletions``: ids of documents that are removed with their chunks, and with all that
+    came in them; unknown ones have no effect. ``partition_value`` gets a ``documents`` row
+    without text, blocks and furniture, and with the key of the outermost document.
 
     Raises:
         AlignmentError: two units hold the same document.
     """
     attempted = _concat([unit.documents for unit in units], schemas.DOCUMENTS)
+    deletions = sorted({*deletions, *vanished(previous.documents, units, deletions)})
     touched = column(attempted, "doc_id")
     if len(set(touched)) != len(touched):
         msg = f"documents in two units: {[k for k, n in Counter(touched).items() if n > 1][:3]}"
@@ -219,12 +221,13 @@ def _index(
     """Return one index row per document; those of untouched documents stay as they are."""
     before = {row["doc_id"]: row for row in previous.to_pylist()}
     light = documents.drop_columns(["text", "blocks", "furniture"])
+    keys = outermost_keys(documents)
     rows = []
     for row in light.to_pylist():
         old = before.get(row["doc_id"])
         if row["doc_id"] in touched or old is None:
             row["source_name"] = marks.sources.get(row["doc_id"])
-            row["value"] = partition_value(row)
+            row["value"] = partition_value({**row, "source_key": keys[row["doc_id"]]})
             row["model"] = marks.models.get(row["doc_id"], old["model"] if old else "")
             row["structure_ref"] = _structure(row, old, marks)
         else:
@@ -348,6 +351,7 @@ def _counts(
         counts["tokens"] += row["n_tokens"]
         counts["chars"] += row["n_chars"]
     counts.update(f"changes.{op}" for op in column(changes, "op"))
+    counts["members"] = attempted.num_rows - attempted["parent_doc_id"].null_count
     counts["changes.vectors"] = sum(column(changes, "vector_changed"))
     counts["deleted"] = _only(previous, _ids(deletions)).num_rows
     counts.update(f"total.{status}" for status in column(rows.documents, "status"))

@@ -12,10 +12,23 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["DELETED", "KnownDocument", "Plan", "PlannedDocument", "PlannedUnit"]
+__all__ = ["DELETED", "KnownDocument", "Plan", "PlannedDocument", "PlannedUnit", "ancestry"]
 
 DELETED = -1
 """``unit`` of a planned deletion."""
+
+
+def ancestry(doc_id: str, parents: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return a document's id, that of the document it came in, and so on outwards.
+
+    The last one is of the outermost: its members lie in its bucket. ``parents``: ids by
+    the id of what came inside; others came in nothing.
+    """
+    path = {doc_id: None}
+    while (parent := parents.get(doc_id)) is not None and parent not in path:
+        path[parent] = None
+        doc_id = parent
+    return tuple(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from chunking import ids, schemas
 from chunking.errors import DestinationError, SourceError
-from jobs.protocol.plan import DELETED, KnownDocument, Plan
+from jobs.protocol.plan import DELETED, KnownDocument, Plan, ancestry
 from jobs.protocol.run import RunSettings
 from jobs.records import SourceItem
 
@@ -67,10 +67,26 @@ def plan_run(
     _check_bucket_sizes(listing, settings, n_buckets)
     missing = [] if limit is not None or not delete_missing else _missing(listing, known, settings)
     considered = list(listing.items())[:limit]
-    choose = _Chooser(known, harvest or {}, settings, retry_failed=retry_failed)
+    choose = _Chooser(known, harvest or {}, listing, settings, retry_failed=retry_failed)
     entries = [entry for doc_id, item in considered if (entry := choose(doc_id, item))]
-    units = _units(entries, settings, n_buckets, shuffle_seed)
-    return _assemble(units, missing, n_buckets, len(listing), len(considered) - len(entries))
+    parents = {
+        **{doc_id: row.parent_doc_id for doc_id, row in known.items()},
+        **{doc_id: item.parent_doc_id for doc_id, item in listing.items()},
+    }
+    places = _Places(parents, n_buckets)
+    units = _units(entries, settings, places, shuffle_seed)
+    return _assemble(units, missing, places, len(listing), len(considered) - len(entries))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Which bucket a document lies in: that of the outermost document it came in."""
+
+    parents: Mapping[str, str | None]
+    n_buckets: int
+
+    def bucket(self, doc_id: str) -> int:
+        return ids.bucket_of(ancestry(doc_id, self.parents)[-1], self.n_buckets)
 
 
 def estimate_buckets(sizes: Iterable[int], settings: RunSettings) -> int:
@@ -107,8 +123,9 @@ def _check_bucket_sizes(
     listing: Mapping[str, SourceItem], settings: RunSettings, n_buckets: int
 ) -> None:
     sizes = [0.0] * n_buckets
+    places = _Places({doc_id: item.parent_doc_id for doc_id, item in listing.items()}, n_buckets)
     for doc_id, item in listing.items():
-        sizes[ids.bucket_of(doc_id, n_buckets)] += _published_bytes(item.size, settings)
+        sizes[places.bucket(doc_id)] += _published_bytes(item.size, settings)
     if max(sizes) > MAX_BUCKET_BYTES:
         msg = (
             f"{n_buckets} buckets are too few: one would hold about {max(sizes) / 2**30:.1f} GB "
@@ -123,12 +140,12 @@ def _missing(
     settings: RunSettings,
 ) -> list[KnownDocument]:
     """Return this source's documents that are listed no more (an attachment goes with its mail)."""
-    ours = [row for row in known.values() if row.source_name == settings.source_name]
-    gone = [
-        row
-        for row in ours
-        if row.doc_id not in listing and (row.parent_doc_id or row.doc_id) not in listing
-    ]
+    parents = {row.doc_id: row.parent_doc_id for row in known.values()}
+    found = [row for row in known.values() if row.source_name == settings.source_name]
+    lost = [row for row in found if listing.keys().isdisjoint(ancestry(row.doc_id, parents))]
+    # What is inside a document is not listed, so it says nothing of the listing.
+    ours = [row for row in found if row.parent_doc_id is None or row.doc_id in listing]
+    gone = [row for row in lost if row.parent_doc_id is None]
     allowed = max(_budget(settings.max_deleted, len(ours)), _ALWAYS_DELETABLE)
     if gone and (not listing or len(gone) > allowed):
         msg = (
@@ -137,7 +154,7 @@ def _missing(
             "--set limits.max_deleted=100%"
         )
         raise SourceError(msg)
-    return sorted(gone, key=lambda row: row.doc_id)
+    return sorted(lost, key=lambda row: row.doc_id)
 
 
 def _budget(text: str, total: int) -> float:
@@ -146,29 +163,37 @@ def _budget(text: str, total: int) -> float:
 
 
 class _Chooser:
-    """Decides for one listed document: nothing to do, adopt, or process."""
+    """Decides for one listed document: nothing to do, adopt, or process.
+
+    With it goes all that is inside it: where anything there is to be tried again, so is it.
+    """
 
     def __init__(
         self,
         known: Mapping[str, KnownDocument],
         harvest: Mapping[str, KnownDocument],
+        listing: Mapping[str, SourceItem],
         settings: RunSettings,
         *,
         retry_failed: bool,
     ) -> None:
         self._known = known
         self._harvest = harvest
+        self._members = _members(known, listing)
+        self._members_of_harvest = _members(harvest, listing)
         self._settings = settings
         self._retry_failed = retry_failed
 
     def __call__(self, doc_id: str, item: SourceItem) -> _Entry | None:
         before = self._known.get(doc_id)
         published = self._same(before, item)
-        if published is not None and self._is_final(published):
+        if published is not None and self._all_final(published, self._members.get(doc_id, ())):
             return None
         committed = self._same(self._harvest.get(doc_id), item)
         attempts = max((row.attempts for row in (published, committed) if row), default=0)
-        adopt = committed is not None and self._is_final(committed)
+        adopt = committed is not None and self._all_final(
+            committed, self._members_of_harvest.get(doc_id, ())
+        )
         return _Entry(
             item=item,
             doc_id=doc_id,
@@ -184,12 +209,30 @@ class _Chooser:
             return None
         return row
 
+    def _all_final(self, row: KnownDocument, members: Iterable[KnownDocument]) -> bool:
+        """Tell whether nothing is to be tried again, of members those of the same attempt."""
+        facts = (row.etag, row.fingerprint, row.adoptable)
+        same = [m for m in members if (m.etag, m.fingerprint, m.adoptable) == facts]
+        return all(map(self._is_final, (row, *same)))
+
     def _is_final(self, row: KnownDocument) -> bool:
         if row.status in _FINAL:
             return True
         if self._retry_failed:
             return False
         return not row.retryable or row.attempts >= self._settings.attempts
+
+
+def _members(
+    rows: Mapping[str, KnownDocument], listing: Mapping[str, SourceItem]
+) -> dict[str, list[KnownDocument]]:
+    """Return, by the id of the outermost, the documents inside that are not listed themselves."""
+    parents = {row.doc_id: row.parent_doc_id for row in rows.values()}
+    found: dict[str, list[KnownDocument]] = {}
+    for row in rows.values():
+        if row.parent_doc_id is not None and row.doc_id not in listing:
+            found.setdefault(ancestry(row.doc_id, parents)[-1], []).append(row)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,12 +243,12 @@ class _Unit:
 
 
 def _units(
-    entries: Iterable[_Entry], settings: RunSettings, n_buckets: int, shuffle_seed: int | None
+    entries: Iterable[_Entry], settings: RunSettings, places: _Places, shuffle_seed: int | None
 ) -> list[_Unit]:
     """Return units, bucket by bucket, so that buckets are complete one after the other."""
     buckets: dict[int, list[_Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.doc_id):
-        buckets.setdefault(ids.bucket_of(entry.doc_id, n_buckets), []).append(entry)
+        buckets.setdefault(places.bucket(entry.doc_id), []).append(entry)
     order = sorted(buckets)
     if shuffle_seed is not None:
         shuffler = random.Random(shuffle_seed)  # noqa: S311 - an order, not a secret
@@ -245,7 +288,7 @@ def _bucket_units(
 def _assemble(
     units: Sequence[_Unit],
     missing: Sequence[KnownDocument],
-    n_buckets: int,
+    places: _Places,
     n_listed: int,
     n_unchanged: int,
 ) -> Plan:
@@ -259,7 +302,7 @@ def _assemble(
         starts.append(starts[-1] + len(unit.entries))
     deletions: dict[int, tuple[str, ...]] = {}
     for gone in missing:
-        bucket = ids.bucket_of(gone.doc_id, n_buckets)
+        bucket = places.bucket(gone.doc_id)
         deletions[bucket] = (*deletions.get(bucket, ()), gone.doc_id)
         rows.append(_deletion_row(bucket, gone))
     return Plan(
@@ -281,7 +324,7 @@ def _row(number: int, bucket: int, entry: _Entry) -> dict[str, object]:
         "doc_id": entry.doc_id,
         "source_key": item.source_key,
         "source_uri": item.source_uri,
-        "parent_doc_id": None,
+        "parent_doc_id": item.parent_doc_id,
         "etag": item.etag,
         "size_bytes": item.size,
         "attempts": entry.attempts,

@@ -64,6 +64,7 @@ def make_report(
         "unchanged": plan.n_unchanged,
         "planned": plan.n_documents,
         "adopted_units": len(plan.adopted),
+        "members": counts.get("members", 0),
         "deleted": counts.get("deleted", 0),
         "documents": _below("status.", counts),
         "errors": _below("error.", counts),

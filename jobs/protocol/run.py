@@ -26,8 +26,9 @@ class RunSettings:
     ``folder`` or ``metadata.KEY``. ``n_buckets``: of a new dataset; estimated if None.
     ``attempts``: attempts at a document that may be retried. ``max_deleted``: how many
     of the source's documents one run may delete, a number or a percentage. ``sources``:
-    named sources that a new dataset begins with. ``record``: what ``dataset.json`` keeps
-    beside, so that chunks can be made anew.
+    named sources that a new dataset begins with. ``unpacks``: the members of a planned
+    document are found when it is parsed; otherwise they are planned themselves.
+    ``record``: what ``dataset.json`` keeps beside, so that chunks can be made anew.
     """
 
     source: str
@@ -44,6 +45,7 @@ class RunSettings:
     lease_seconds: float = 60.0
     max_deleted: str = "50%"
     sources: Mapping[str, str] = field(default_factory=dict)
+    unpacks: bool = True
     record: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -181,7 +181,9 @@ class RunSession:
         """
         items = list(items)
         known = read_known(self._store, self._versions.values(), self._workers)
-        harvest = read_harvest(self._store, self._leftovers, self._workers)
+        harvest = read_harvest(
+            self._store, self._leftovers, self._workers, unpacks=self._settings.unpacks
+        )
         n_buckets = choose_n_buckets(self._dataset, self._settings, items)
         plan = plan_run(
             items,

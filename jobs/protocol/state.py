@@ -29,13 +29,13 @@ class Harvest:
     def adopted(self, origin: tuple[str, int], unit: PlannedUnit, run: Run) -> UnitMarker:
         """Return the marker that makes ``origin``'s rows of the unit's documents this run's."""
         marker = self.markers[origin]
-        wanted = {document.doc_id for document in unit.documents}
+        wanted = frozenset(document.doc_id for document in unit.documents)
         return replace(
             marker,
             run_id=run.run_id,
             unit=unit.unit,
             attempt=new_attempt(),
-            documents=tuple(mark for mark in marker.documents if mark.doc_id in wanted),
+            documents=marker.of(wanted),
         )
 
 
@@ -50,9 +50,12 @@ def read_known(
     return known
 
 
-def read_harvest(store: ObjectStore, leftovers: Iterable[Leftover], workers: int) -> Harvest:
+def read_harvest(
+    store: ObjectStore, leftovers: Iterable[Leftover], workers: int, *, unpacks: bool = True
+) -> Harvest:
     """Return what unfinished runs, oldest first, had committed in units.
 
+    ``unpacks``: see :class:`jobs.protocol.run.RunSettings`; the others' units are of no use.
     Where two of them hold the same document, the later one counts. Rows that were
     published since do no harm: their documents are known, and need no work.
     """
@@ -60,6 +63,8 @@ def read_harvest(store: ObjectStore, leftovers: Iterable[Leftover], workers: int
     markers: dict[tuple[str, int], UnitMarker] = {}
     for leftover in leftovers:
         for marker in read_unit_markers(store, leftover.run_id, workers):
+            if marker.unpacks != unpacks:
+                continue
             markers[marker.run_id, marker.unit] = marker
             documents.update((row.doc_id, row) for row in _marked(marker))
     return Harvest(documents=documents, markers=markers)
@@ -85,5 +90,6 @@ def _marked(marker: UnitMarker) -> Iterator[KnownDocument]:
             retryable=mark.retryable,
             attempts=mark.attempts,
             source_name=mark.source_name,
+            parent_doc_id=mark.parent_doc_id,
             adoptable=(marker.run_id, marker.unit),
         )

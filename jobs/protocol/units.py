@@ -9,7 +9,8 @@ dead predecessor had finished.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.files import DataFile, column, conform, new_attempt, read_table, write_table
-from jobs.protocol.plan import PlannedUnit
+from jobs.protocol.plan import PlannedDocument, PlannedUnit, ancestry
 from jobs.protocol.run import Run
 from jobs.records import UnitTables
 
@@ -34,6 +35,7 @@ class DocumentMark:
     """What a later run must know of one document's attempt before it reads any row.
 
     ``source_name``: name of the source that it is from, None for the dataset's first.
+    ``parent_doc_id``: of a document that came inside another.
     """
 
     doc_id: str
@@ -43,6 +45,7 @@ class DocumentMark:
     retryable: bool
     attempts: int
     source_name: str | None = None
+    parent_doc_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,8 @@ class UnitMarker:
 
     Only the rows of ``documents`` count: an adopting run may take over fewer
     documents than the files hold. ``model``: identity of the model that was used.
-    ``n_chunks`` counts all rows of the chunk file.
+    ``n_chunks`` counts all rows of the chunk file. ``unpacks``: what is inside its
+    documents is in it, too, and all of it.
     """
 
     run_id: str
@@ -62,6 +66,7 @@ class UnitMarker:
     model: str
     documents: tuple[DocumentMark, ...]
     files: tuple[DataFile, ...]
+    unpacks: bool = True
 
     @property
     def key(self) -> str:
@@ -81,6 +86,15 @@ class UnitMarker:
     def file(self, table: str) -> DataFile:
         """Return the unit's file of one table."""
         return next(file for file in self.files if file.table == table)
+
+    def of(self, doc_ids: AbstractSet[str]) -> tuple[DocumentMark, ...]:
+        """Return the marks of the documents with these ids, and of all that is inside them."""
+        parents = {mark.doc_id: mark.parent_doc_id for mark in self.documents}
+        return tuple(
+            mark
+            for mark in self.documents
+            if not doc_ids.isdisjoint(ancestry(mark.doc_id, parents))
+        )
 
     def to_bytes(self) -> bytes:
         """Return the JSON object that is created."""
@@ -115,8 +129,9 @@ def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTab
         AlignmentError: the rows are not those of the planned documents.
     """
     attempt = new_attempt()
-    _check(unit, tables)
-    tables = replace(tables, documents=_with_etags(tables.documents, unit))
+    roots = _roots(tables.documents, unit)
+    _check(tables)
+    tables = replace(tables, documents=_with_etags(tables.documents, roots))
     files = tuple(_write(store, run, unit, attempt, tables))
     marker = UnitMarker(
         run_id=run.run_id,
@@ -125,8 +140,9 @@ def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTab
         attempt=attempt,
         fingerprint=run.settings.fingerprint,
         model=run.settings.model_id,
-        documents=_marks(tables.documents, unit),
+        documents=_marks(tables.documents, roots),
         files=files,
+        unpacks=run.settings.unpacks,
     )
     won = store.create(marker.key, marker.to_bytes())
     fail_points.hit("unit.marker")
@@ -180,15 +196,14 @@ def _write(
         fail_points.hit(f"unit.{name}")
 
 
-def _with_etags(documents: pa.Table, unit: PlannedUnit) -> pa.Table:
+def _with_etags(documents: pa.Table, roots: Mapping[str, PlannedDocument]) -> pa.Table:
     """Fill in the listed etag where a document could not even be fetched.
 
     Without it the next run could not tell that it is the same version that failed.
     """
-    planned = {document.doc_id: document.etag for document in unit.documents}
     pairs = zip(column(documents, "doc_id"), column(documents, "etag"), strict=True)
-    etags = pa.array([planned[doc] if etag is None else etag for doc, etag in pairs], pa.string())
-    return _replaced(documents, "etag", etags)
+    etags = [roots[doc].etag if etag is None else etag for doc, etag in pairs]
+    return _replaced(documents, "etag", pa.array(etags, pa.string()))
 
 
 def _replaced(documents: pa.Table, name: str, values: pa.Array[Any]) -> pa.Table:
@@ -203,21 +218,37 @@ def _refer(documents: pa.Table, sentences: pa.Table, key: str) -> pa.Table:
     return _replaced(documents, "sentences_ref", refs)
 
 
-def _marks(documents: pa.Table, unit: PlannedUnit) -> tuple[DocumentMark, ...]:
-    names = ["doc_id", "etag", "status", "error_kind", "retryable", "attempts"]
-    sources = {document.doc_id: document.source_name for document in unit.documents}
+def _marks(documents: pa.Table, roots: Mapping[str, PlannedDocument]) -> tuple[DocumentMark, ...]:
+    names = [
+        *("doc_id", "etag", "status", "error_kind", "retryable", "attempts", "parent_doc_id"),
+    ]
     return tuple(
-        DocumentMark(**row, source_name=sources[row["doc_id"]])
+        DocumentMark(**row, source_name=roots[row["doc_id"]].source_name)
         for row in documents.select(names).to_pylist()
     )
 
 
-def _check(unit: PlannedUnit, tables: UnitTables) -> None:
-    planned = sorted(document.doc_id for document in unit.documents)
-    given = sorted(column(tables.documents, "doc_id"))
-    if planned != given:
+def _roots(documents: pa.Table, unit: PlannedUnit) -> dict[str, PlannedDocument]:
+    """Return the planned document of every row: itself, or the one that it came in.
+
+    Raises:
+        AlignmentError: the rows are not those of the planned documents and what is inside.
+    """
+    planned = {document.doc_id: document for document in unit.documents}
+    given: Sequence[str] = column(documents, "doc_id")
+    parents = dict(zip(given, column(documents, "parent_doc_id"), strict=True))
+    roots = {
+        doc: next((planned[a] for a in ancestry(doc, parents) if a in planned), None)
+        for doc in parents
+    }
+    found = {doc: root for doc, root in roots.items() if root is not None}
+    if len(found) != len(given) or not planned.keys() <= parents.keys():
         msg = f"unit {unit.unit} gave rows of {len(given)} documents, planned were {len(planned)}"
         raise AlignmentError(msg)
+    return found
+
+
+def _check(tables: UnitTables) -> None:
     counts = dict(zip(*_count(tables.chunks), strict=True))
     names = ["doc_id", "status", "stale", "n_chunks"]
     for row in tables.documents.select(names).to_pylist():
@@ -228,7 +259,7 @@ def _check(unit: PlannedUnit, tables: UnitTables) -> None:
             msg = f"document {row['doc_id']} has {n_chunks} chunks, its row says {expected}"
             raise AlignmentError(msg)
     if counts:
-        msg = f"unit {unit.unit} gave chunks of documents that it does not hold: {sorted(counts)}"
+        msg = f"a unit gave chunks of documents that it does not hold: {sorted(counts)}"
         raise AlignmentError(msg)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 
@@ -14,7 +13,9 @@ from jobs.meter import Report, measure
 from jobs.parsing.pool import ChildParser
 from jobs.ports import ParseOutcome, Parser
 from jobs.records import ParsedDocument, PlanRow, version_tag
+from jobs.scratch import scratch_folder
 from jobs.sources.base import Source
+from jobs.stages.members import with_members
 
 __all__ = ["FetchParse"]
 
@@ -31,13 +32,17 @@ class FetchParse:
     ) -> None:
         self._source = source
         self._report = report
-        self._parser = parser or _started(ChildParser(config.parser, config.limits))
+        self._parser = parser or _started(config)
         self._tmp_dir = config.resources.tmp_dir
 
     def __call__(self, unit: pa.Table) -> pa.Table:
-        """Return one :data:`jobs.records.PARSED` row per plan row, in order."""
-        with tempfile.TemporaryDirectory(prefix="chunkmill-", dir=self._tmp_dir) as folder:
-            documents = [self._measured(row, Path(folder)) for row in PlanRow.from_table(unit)]
+        """Return :data:`jobs.records.PARSED` rows: of each plan row, then of its members."""
+        with scratch_folder(self._tmp_dir) as folder:
+            documents = [
+                document
+                for row in PlanRow.from_table(unit)
+                for document in with_members(self._measured(row, folder))
+            ]
         return ParsedDocument.to_table(documents)
 
     def _measured(self, row: PlanRow, folder: Path) -> ParsedDocument:
@@ -68,8 +73,9 @@ class FetchParse:
         )
 
 
-def _started(parser: ChildParser) -> ChildParser:
-    """Let the parser load its readers while the first document is fetched."""
+def _started(config: Config) -> ChildParser:
+    """Return a parser that loads its readers while the first document is fetched."""
+    parser = ChildParser(config.parser, config.limits, tmp_dir=config.resources.tmp_dir)
     parser.start()
     return parser
 

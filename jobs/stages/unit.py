@@ -89,7 +89,9 @@ class EmbedUnit:
         documents = ParsedDocument.from_table(unit)
         tables = self._stage(documents)
         self._report(measure("embed", time.monotonic() - began, _counts(tables)))
-        return _pack([document.plan for document in documents], tables)
+        # What came inside a document was not planned.
+        planned = [document.plan for document in documents if not document.plan.parent_doc_id]
+        return _pack(planned, tables)
 
 
 def _loaded(config: Config, revision: object, threads: int | None) -> Embedder:

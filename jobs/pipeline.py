@@ -24,8 +24,7 @@ from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.drive import Driver, Interrupt
 from jobs.meter import Totals
-from jobs.parsing.hook import fix_hook
-from jobs.parsing.ocr import fix_ocr
+from jobs.parsing.available import fix_parser
 from jobs.ports import ObjectStore
 from jobs.progress import make_view, teller
 from jobs.protocol.dataset import read_dataset
@@ -81,9 +80,9 @@ def run_job(request: RunRequest) -> int:
     store = open_store(request.dst, config.source)
     if not request.dry_run:
         prove_writable(store)
-    # A missing extra or hook is told before anything is written.
+    # A missing extra, hook or weight is told before anything is written.
     find_word_breaks(config.parser.words)
-    config = fix_ocr(fix_hook(config))
+    config = fix_parser(config)
     known, here = read_dataset(store), is_local(request.address)
     config = fix_dtype(config, here=here, made_with=known.model if known else None)
     embedder = make_for_facts(config, here=here)

@@ -4,23 +4,20 @@ The fast engine reads docling-parse's text cells and lays the pages out itself. 
 not run inside docling's standard pipeline, because that renders every page and shows a
 layout engine a few pages at a time, while furniture, letter sizes and broken words need
 the whole document; there, :mod:`jobs.parsing.pdf.plugin` offers the same rules per page.
+
+Each page takes its way by itself: the fast one where it has sound text and a plain
+layout, OCR where its text is missing or broken, docling's network where its weights are
+given and the layout is complex (:mod:`jobs.parsing.pdf.routing`).
 """
 
 from __future__ import annotations
 
-import functools
+import itertools
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from docling.datamodel.base_models import ConversionStatus, InputFormat
-from docling.datamodel.pipeline_options import (
-    RapidOcrOptions,
-    TesseractOcrOptions,
-    ThreadedPdfPipelineOptions,
-)
-from docling.document_converter import DocumentConverter, PdfFormatOption
 from docling_core.types.doc import DoclingDocument
 
 from chunking.errors import DocumentError
@@ -30,50 +27,44 @@ from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted
 from jobs.parsing.ocr import INSTALL_HINT, OcrEngine, engine_of
-from jobs.parsing.pdf import second
-from jobs.parsing.pdf.analysis import analyse
+from jobs.parsing.pdf.analysis import Layout, analyse
 from jobs.parsing.pdf.assemble import assemble
-from jobs.parsing.pdf.lines import PageText
-from jobs.parsing.pdf.reader import ReadPage, opened
+from jobs.parsing.pdf.gather import FilePages, gather
+from jobs.parsing.pdf.lines import Line, PageText
+from jobs.parsing.pdf.routing import complexity
 from jobs.parsing.pdf.scans import BROKEN, LARGE_SHARE, Shown, blank_pages, need, read_scans
 
 __all__ = ["PdfConversion", "convert_pdf", "read_pdf"]
 
 _NO_TEXT = f"no page has a text layer; to read scans by OCR, {INSTALL_HINT}"
 _FAST = "pdf-fast"
+_STANDARD = "docling-standard"
+_KEPT_SHARE = 0.97
+"""Of a page's letters, that docling's network must keep for its reading to be taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PdfConversion:
     """A PDF that was read, and what could not be.
 
-    ``losses``: what is missing, by pages; where there is some, the result is ``partial``.
-    ``notes``: pages that were read in another way than the rest, and why. ``parser`` names
-    the engines, for ``documents.parser``.
+    ``documents``: its parts in order, one after each change of the engine. ``losses``: what
+    is missing, by pages; where there is some, the result is ``partial``. ``notes``: pages
+    that were read in another way than the rest, and why. ``parser`` names the engines, for
+    ``documents.parser``.
     """
 
-    document: DoclingDocument
+    documents: tuple[DoclingDocument, ...]
     n_pages: int
     parser: str
     losses: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-
-@dataclass(slots=True)
-class _Pages:
-    """What is gathered while the pages of one file go by."""
-
-    texts: dict[int, PageText] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
-    shown: dict[int, Shown] = field(default_factory=dict)
-
     @property
-    def n_pages(self) -> int:
-        return len(self.texts) + len(self.failed)
-
-    @property
-    def empty(self) -> bool:
-        return all(page.empty for page in self.texts.values())
+    def document(self) -> DoclingDocument:
+        """The whole as one."""
+        if len(self.documents) == 1:
+            return self.documents[0]
+        return DoclingDocument.concatenate(self.documents)
 
 
 def convert_pdf(
@@ -87,7 +78,8 @@ def convert_pdf(
     del name
     conversion = read_pdf(path, settings, pages)
     builder = DocumentBuilder()
-    add_docling(builder, conversion.document, places=Places(pages=True, units_per_point=1.0))
+    for document in conversion.documents:
+        add_docling(builder, document, places=Places(pages=True, units_per_point=1.0))
     return Converted(
         document=builder.build(n_pages=conversion.n_pages),
         status="partial" if conversion.losses else "ok",
@@ -97,10 +89,10 @@ def convert_pdf(
 
 
 def read_pdf(path: Path, settings: ParserConfig, pages: Pages = AT_ONCE) -> PdfConversion:
-    """Read a PDF into a ``DoclingDocument`` with pages and boxes.
+    """Read a PDF into ``DoclingDocument`` values with pages and boxes.
 
-    The fast engine renders a page only where OCR reads it. A document that is read page
-    by page is left to it: docling's own pipeline has no way to.
+    The fast engine renders a page only where OCR or docling's network reads it. A document
+    that is read page by page is left to it: docling's own pipeline has no way to.
 
     Raises:
         DocumentError: ``corrupt``: no page can be read; ``no_text``: none has text, and
@@ -110,40 +102,43 @@ def read_pdf(path: Path, settings: ParserConfig, pages: Pages = AT_ONCE) -> PdfC
     logging.getLogger("docling").setLevel(logging.CRITICAL)
     if settings.pdf == "standard" and pages is AT_ONCE:
         return _standard(path, settings)
-    return _fast(path, settings, pages)
+    return _by_page(path, settings, pages)
 
 
-def _fast(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
-    pages = _read(path, walk)
-    notes, losses, parser = [], [], _FAST
+def _by_page(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
+    pages = gather(path, walk)
     wanted = _scans(path, pages, walk)
     # Asked for only where it may be needed: it looks for packages and files.
     engine = engine_of(settings) if wanted or pages.empty else None
+    losses, done = [], {}
     if engine is None:
-        lost = {n: why for n, why in wanted.items() if pages.shown[n].image >= LARGE_SHARE}
-        losses = [f"{where}: {why}, and no OCR is at hand" for why, where in _by_reason(lost)]
+        losses = [f"{where}: {why}, and no OCR is at hand" for why, where in _lost(pages, wanted)]
     elif wanted:
         done = _add_scans(path, pages, wanted, engine, walk)
-        notes = [f"{where}: {why}, read by {engine.name}" for why, where in _by_reason(done)]
-        parser += f"+{engine.name}"
-    losses += _unread(pages.failed)
     if not pages.texts:
         n_failed = len(pages.failed)
         msg = f"none of its {n_failed} pages could be read" if n_failed else "not a readable PDF"
         raise DocumentError(msg, kind="corrupt", stage="parse")
     if engine is None and pages.empty and any(shown.image for shown in pages.shown.values()):
         raise DocumentError(_NO_TEXT, kind="no_text", stage="parse")
-    texts = [pages.texts[number] for number in sorted(pages.texts)]
+    network = settings.pdf == "auto" and settings.artifacts_path and walk is AT_ONCE
+    hard = _hard(pages, done) if network else {}
+    drawn_up = _by_network(path, pages, hard, settings)
+    taken = {number: why for number, why in hard.items() if number in drawn_up}
+    ocr = engine.name if engine and wanted else ""
+    used = [_FAST, *filter(None, [ocr, _STANDARD if taken else ""])]
+    notes = [f"{where}: {why}, read by {ocr}" for why, where in _by_reason(done)]
+    notes += [f"{where}: {why}, read by {_STANDARD}" for why, where in _by_reason(taken)]
     return PdfConversion(
-        document=assemble(analyse(texts), texts),
+        documents=tuple(_in_order(pages, drawn_up)),
         n_pages=pages.n_pages,
-        parser=parser,
-        losses=tuple(losses),
+        parser="+".join(used),
+        losses=(*losses, *_unread(pages.failed)),
         notes=tuple(notes),
     )
 
 
-def _scans(path: Path, pages: _Pages, walk: Pages) -> dict[int, str]:
+def _scans(path: Path, pages: FilePages, walk: Pages) -> dict[int, str]:
     """Return the pages that OCR should read, with the reason."""
     silent = [n for n, page in pages.texts.items() if page.empty]
     for number in blank_pages(path, walk.walk(silent)) if silent else ():
@@ -157,8 +152,19 @@ def _scans(path: Path, pages: _Pages, walk: Pages) -> dict[int, str]:
     return found
 
 
+def _lost(pages: FilePages, wanted: Mapping[int, str]) -> list[tuple[str, str]]:
+    """Return what is missing without OCR: broken text, and what large images may say."""
+    return _by_reason(
+        {
+            number: why
+            for number, why in wanted.items()
+            if why == BROKEN or pages.shown[number].image >= LARGE_SHARE
+        }
+    )
+
+
 def _add_scans(
-    path: Path, pages: _Pages, wanted: Mapping[int, str], engine: OcrEngine, walk: Pages
+    path: Path, pages: FilePages, wanted: Mapping[int, str], engine: OcrEngine, walk: Pages
 ) -> dict[int, str]:
     """Take what OCR reads on pages where it reads more; return those, with the reason."""
     taken = {}
@@ -171,6 +177,66 @@ def _add_scans(
     return taken
 
 
+def _hard(pages: FilePages, done: Mapping[int, str]) -> dict[int, str]:
+    """Return the pages whose layout is complex, with the reason; OCR has read the others."""
+    reasons = {n: complexity(page) for n, page in sorted(pages.texts.items()) if n not in done}
+    return {number: reason for number, reason in reasons.items() if reason is not None}
+
+
+def _by_network(
+    path: Path, pages: FilePages, hard: Iterable[int], settings: ParserConfig
+) -> dict[int, DoclingDocument]:
+    """Return pages as docling's pipeline reads them, unless letters are missing there."""
+    found = {}
+    for number in hard:
+        from jobs.parsing.pdf.standard import read_standard  # noqa: PLC0415 - slow to import
+
+        document = read_standard(path, settings, page=number).document
+        n_letters = sum(_n_letters(line.text) for line in _lines(pages.texts[number]))
+        if document is not None and _letters_of(document) >= _KEPT_SHARE * n_letters:
+            found[number] = document
+    return found
+
+
+def _lines(page: PageText) -> tuple[Line, ...]:
+    return (*page.lines, *page.across)
+
+
+def _letters_of(document: DoclingDocument) -> int:
+    cells = (cell.text for table in document.tables for cell in table.data.table_cells)
+    return sum(map(_n_letters, (*(item.text for item in document.texts), *cells)))
+
+
+def _n_letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
+
+
+def _in_order(pages: FilePages, others: Mapping[int, DoclingDocument]) -> Iterable[DoclingDocument]:
+    """Yield the document in parts: runs of pages of our own, and between them the others."""
+    texts = [page for number, page in sorted(pages.texts.items()) if number not in others]
+    layout = analyse(texts)
+    if not others:
+        yield assemble(layout, texts)
+        return
+    for foreign, numbers in itertools.groupby(sorted(pages.texts), others.__contains__):
+        if foreign:
+            yield from (others[number] for number in numbers)
+        else:
+            yield assemble(_part(layout, frozenset(numbers)), texts)
+
+
+def _part(layout: Layout, numbers: frozenset[int]) -> Layout:
+    """Return the blocks that begin on some pages."""
+    kept = [i for i, block in enumerate(layout.blocks) if block.pages[0] in numbers]
+    levels = {place: layout.levels[i] for place, i in enumerate(kept) if i in layout.levels}
+    return replace(
+        layout,
+        blocks=tuple(layout.blocks[i] for i in kept),
+        levels=levels,
+        title=kept.index(layout.title) if layout.title in kept else None,
+    )
+
+
 def _by_reason(reasons: Mapping[int, str]) -> list[tuple[str, str]]:
     """Return each reason with its pages, such as ``pages 1-3, 7``."""
     pages: dict[str, list[int]] = {}
@@ -179,11 +245,11 @@ def _by_reason(reasons: Mapping[int, str]) -> list[tuple[str, str]]:
     return [(reason, _ranges(numbers)) for reason, numbers in pages.items()]
 
 
-def _unread(numbers: set[int]) -> list[str]:
+def _unread(numbers: Iterable[int]) -> list[str]:
     return [f"page {number} could not be read" for number in sorted(numbers)]
 
 
-def _ranges(numbers: list[int]) -> str:
+def _ranges(numbers: Sequence[int]) -> str:
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] == number - 1:
@@ -194,78 +260,20 @@ def _ranges(numbers: list[int]) -> str:
     return f"page{'s' if len(numbers) > 1 else ''} {', '.join(parts)}"
 
 
-def _read(path: Path, walk: Pages) -> _Pages:
-    pages = _Pages()
-    if walk is AT_ONCE:
-        with opened(path) as document:
-            for page in document.pages() if document is not None else ():
-                _take(page, pages)
-    else:
-        _read_one_by_one(path, pages, walk)
-    if not pages.texts and not pages.failed:
-        pages.texts = second.read_pages(path)
-        return pages
-    doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_doubtful(page)}
-    for number, again in _read_again(path, doubtful, walk).items():
-        first = pages.texts.get(number)
-        if first is None or second.is_better(again, first):
-            pages.texts[number] = again
-    pages.failed -= pages.texts.keys()
-    return pages
-
-
-def _read_one_by_one(path: Path, pages: _Pages, walk: Pages) -> None:
-    """Open the file anew for each page: the parser would be pages ahead of its reader."""
-    with opened(path) as document:
-        numbers = range(1, document.n_pages + 1) if document is not None else range(0)
-    pages.failed |= walk.skip & set(numbers)
-    for number in walk.walk(numbers):
-        with opened(path, number) as document:
-            for page in document.pages() if document is not None else ():
-                _take(page, pages)
-
-
-def _read_again(path: Path, doubtful: set[int], walk: Pages) -> dict[int, PageText]:
-    numbers = sorted(doubtful - walk.skip)
-    return second.read_pages(path, walk.walk(numbers)) if numbers else {}
-
-
-def _take(page: ReadPage, pages: _Pages) -> None:
-    """Keep a page's text, or note that it failed."""
-    if page.text is None:
-        pages.failed.add(page.page_no)
-        return
-    pages.shown[page.page_no] = Shown(image=page.image)
-    pages.texts[page.page_no] = page.text
-
-
 def _standard(path: Path, settings: ParserConfig) -> PdfConversion:
+    from jobs.parsing.pdf.standard import read_standard  # noqa: PLC0415 - slow to import
+
     engine = engine_of(settings)
     ocr = (engine.name, settings.ocr_languages) if engine else None
-    result = _standard_converter(settings.artifacts_path, ocr).convert(path, raises_on_error=False)
-    if result.status is ConversionStatus.FAILURE:
-        reasons = "; ".join(error.error_message for error in result.errors)
-        raise DocumentError(reasons or "not a readable PDF", kind="corrupt", stage="parse")
+    result = read_standard(path, settings, ocr=ocr)
+    if result.document is None:
+        msg = result.reasons or "not a readable PDF"
+        raise DocumentError(msg, kind="corrupt", stage="parse")
     if engine is None and not result.document.texts:
         raise DocumentError(_NO_TEXT, kind="no_text", stage="parse")
     return PdfConversion(
-        document=result.document,
-        n_pages=result.input.page_count,
-        parser=f"docling-standard+{engine.name}" if engine else "docling-standard",
-        losses=tuple(_unread({error.page_no for error in result.errors if error.page_no})),
-    )
-
-
-@functools.cache
-def _standard_converter(
-    artifacts_path: str | None, ocr: tuple[str, tuple[str, ...]] | None
-) -> DocumentConverter:
-    options = ThreadedPdfPipelineOptions(artifacts_path=artifacts_path, do_ocr=ocr is not None)
-    if ocr is not None and ocr[0] == "rapidocr":
-        options.ocr_options = RapidOcrOptions()
-    elif ocr is not None:
-        options.ocr_options = TesseractOcrOptions(lang=list(ocr[1]) or ["eng"])
-    return DocumentConverter(
-        allowed_formats=[InputFormat.PDF],
-        format_options={InputFormat.PDF: PdfFormatOption(pipeline_options=options)},
+        documents=(result.document,),
+        n_pages=result.n_pages,
+        parser=f"{_STANDARD}+{engine.name}" if engine else _STANDARD,
+        losses=tuple(_unread(result.failed)),
     )

@@ -7,7 +7,6 @@ reads only what the first could not.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,24 +14,22 @@ from docling.backend.pypdfium2_backend import PyPdfiumDocumentBackend
 from docling.datamodel.base_models import InputFormat
 from docling.datamodel.document import InputDocument
 
+from jobs.parsing.pdf.legible import MAX_ILLEGIBLE, illegible_share
 from jobs.parsing.pdf.lines import PageText, page_text
 
 __all__ = ["is_better", "is_doubtful", "read_pages"]
 
-_GARBLED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
-_MAX_GARBLED_SHARE = 0.02
-
 
 def is_doubtful(page: PageText) -> bool:
-    """Tell whether a page has no text, or more than stray characters without a meaning."""
-    return not _text(page) or _garbled_share(page) > _MAX_GARBLED_SHARE
+    """Tell whether a page has no text, or one that does not mean what the page shows."""
+    return not _text(page) or _illegible_share(page) > MAX_ILLEGIBLE
 
 
 def is_better(page: PageText, first: PageText) -> bool:
     """Tell whether a second reading of a page makes more sense than the first."""
     if not _text(first):
         return bool(_text(page))
-    return bool(_text(page)) and _garbled_share(page) < _garbled_share(first)
+    return bool(_text(page)) and _illegible_share(page) < _illegible_share(first)
 
 
 def read_pages(path: Path, wanted: Iterable[int] | None = None) -> dict[int, PageText]:
@@ -66,9 +63,8 @@ def _page(backend: PyPdfiumDocumentBackend, number: int) -> PageText | None:
 
 
 def _text(page: PageText) -> str:
-    return "".join(line.text for line in (*page.lines, *page.across))
+    return "\n".join(line.text for line in (*page.lines, *page.across))
 
 
-def _garbled_share(page: PageText) -> float:
-    text = _text(page)
-    return len(_GARBLED.findall(text)) / max(len(text), 1)
+def _illegible_share(page: PageText) -> float:
+    return illegible_share(_text(page))

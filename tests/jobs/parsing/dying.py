@@ -7,19 +7,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from docling.backend.docling_parse_backend import ThreadedDoclingParsePageBackend
-
 from jobs.parsing import convert as real
 from jobs.parsing.converted import Converted
-from jobs.parsing.pdf import engine
+from jobs.parsing.pdf import engine, gather
+from jobs.parsing.pdf.gather import FilePages
+from jobs.parsing.pdf.reader import ReadPage
 
 assert engine, "imported before children are forked, which would each wait for it"
-_segmented = ThreadedDoclingParsePageBackend.get_segmented_page
+_take = gather._take
 
 
-def _words(page: ThreadedDoclingParsePageBackend) -> Any:
-    content = _segmented(page)
-    text = " ".join(cell.text for cell in content.textline_cells) if content else ""
+def _taken(page: ReadPage, pages: FilePages) -> None:
+    text = " ".join(line.text for line in page.text.lines) if page.text else ""
     if "abort" in text:
         os.abort()
     if "hang" in text:
@@ -28,10 +27,10 @@ def _words(page: ThreadedDoclingParsePageBackend) -> Any:
         time.sleep(0.6)
     if "eat" in text:
         raise MemoryError
-    return content
+    _take(page, pages)
 
 
 def convert(path: Path, **options: Any) -> Converted:
     """Read a file; pages that say so abort the process, hang, are slow or eat memory."""
-    ThreadedDoclingParsePageBackend.get_segmented_page = _words
+    gather._take = _taken
     return real.convert(path, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
     Lists of plain values are joined by ``", "``. What stands between the marks but
     holds no field stays in the body.
     """
+    if text.startswith("{"):
+        return _json(text)
     for pattern, parse in ((_YAML, _yaml), (_TOML, _toml)):
         found = pattern.match(text, 0, _MOST_CHARS)
         if found:
@@ -33,6 +36,18 @@ def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
             if fields:
                 return text[found.end() :], fields
     return text, {}
+
+
+def _json(text: str) -> tuple[str, dict[str, str]]:
+    """Split off an object that stands above a body (Hugo's third form)."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text[:_MOST_CHARS])
+    except (ValueError, RecursionError):
+        return text, {}
+    body = text[end:]
+    fields = dict(_flatten(value, "", _DEPTH)) if isinstance(value, dict) else {}
+    above = body.startswith("\n") and body.strip()
+    return (body, fields) if fields and above else (text, {})
 
 
 def _yaml(text: str) -> object:

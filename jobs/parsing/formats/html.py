@@ -7,7 +7,10 @@ aside, and recurses once per nested element. Rules:
 * what a browser does not show (scripts, templates, ``display: none``) is left out;
 * the only ``h1`` is the title; of several, each is a heading of level 1;
 * terms and definitions are list items, the definition one level deeper;
-* a table inside which another stands is layout: its cells are read in order;
+* a table inside which another stands, or without a header and with a heading or several
+  paragraphs in a cell, is layout: its cells are read in order;
+* a formula is its TeX between ``$`` where the page gives it; a ruby text stands in
+  parentheses behind its base; a raised link to a note stands in brackets;
 * in a table, headings and lists are the text of their cell; a cell that spans rows
   is repeated in each (when short), one that spans columns stands in its first.
 """
@@ -15,13 +18,15 @@ aside, and recurses once per nested element. Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lxml import etree
 
+from chunking.model import BlockKind
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
+from jobs.parsing.formats.layout_tables import layout_tables
 from jobs.parsing.formats.markup import (
     BLOCKS,
     KNOWN,
@@ -29,8 +34,10 @@ from jobs.parsing.formats.markup import (
     code_language,
     declared_charset,
     is_hidden,
+    is_note_mark,
     parse_markup,
 )
+from jobs.parsing.formats.mathml import math_text
 from jobs.parsing.formats.spans import SpanGrid
 from jobs.parsing.text import clean, decode, decode_warnings
 
@@ -44,6 +51,10 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _VERBATIM = frozenset({"pre", "listing", "xmp", "plaintext"})
 _HELD = frozenset({*_HEADINGS, "figcaption"})
 """Elements that stay one block, whatever stands in them."""
+_SHOWN_FIELDS = frozenset({"text", "submit", "button", "reset", "search", "email", "tel", "url"})
+_PARAGRAPHS: dict[str, BlockKind] = {"footnote": "footnote", "formula": "formula"}
+"""Classes of a paragraph that say what it is."""
+_SOFT_HYPHEN = "\xad"
 _META = ("author", "description", "keywords", "date", "dcterms.created", "dcterms.modified")
 
 
@@ -111,12 +122,13 @@ class _Walk:
         self._tables: list[_Table | None] = []
         self._sections: list[tuple[tuple[int, str], ...]] = []
         self._one_h1 = sum(1 for _ in root.iter("{*}h1")) == 1
-        self._layout = _layout_tables(root)
+        self._layout = layout_tables(root)
         self._start: dict[str, Callable[[etree._Element], None]] = {
             "br": self._break, "img": self._picture, "ul": self._open_list, "ol": self._open_list,
             "menu": self._open_list, "dir": self._open_list, "dl": self._open_list,
             "li": self._open_item, "dt": self._open_item, "dd": self._open_item,
             "table": self._open_table, "tr": self._open_row, "thead": self._open_thead,
+            "rt": self._open_ruby, "sup": self._open_raised, "input": self._field,
             **dict.fromkeys(_VERBATIM, self._open_verbatim),
         }  # fmt: skip
         self._end: dict[str, Callable[[etree._Element], None]] = {
@@ -125,6 +137,7 @@ class _Walk:
             "li": self._close_item, "dt": self._close_item, "dd": self._close_item,
             "td": self._close_cell, "th": self._close_cell, "thead": self._close_thead,
             "caption": self._close_caption, "figcaption": self._close_caption,
+            "rt": self._close_ruby, "sup": self._close_raised, "p": self._close_paragraph,
             **dict.fromkeys(_HEADINGS, self._close_heading),
             **dict.fromkeys(_VERBATIM, self._close_verbatim),
         }  # fmt: skip
@@ -146,6 +159,9 @@ class _Walk:
         """Open an element; True if it is not to be read."""
         tag = _name(element)
         if is_hidden(element, tag) or (tag == "a" and "headerlink" in (element.get("class") or "")):
+            return True
+        if tag in ("math", "svg"):
+            self._drawn(element, tag)
             return True
         if tag in BLOCKS:
             self._flush()
@@ -171,7 +187,8 @@ class _Walk:
 
     def _text(self, text: str | None) -> None:
         if text:
-            self._buffer.append(text if self._verbatim else _WHITE.sub(" ", text))
+            shown = text if self._verbatim else _WHITE.sub(" ", text).replace(_SOFT_HYPHEN, "")
+            self._buffer.append(shown)
 
     def _break(self, _: etree._Element) -> None:
         self._buffer.append("\n")
@@ -182,6 +199,40 @@ class _Walk:
             self._buffer.append(f" {description} ")
         elif description:
             self._pictures.append(description)
+
+    def _drawn(self, element: etree._Element, tag: str) -> None:
+        """Add a formula, or the words in a drawing."""
+        if tag == "math":
+            self._buffer.append(math_text(element))
+        for words in element.iter("{*}text") if tag == "svg" else ():
+            self._buffer.append(f" {_WHITE.sub(' ', ''.join(words.itertext())).strip()} ")
+
+    def _field(self, element: etree._Element) -> None:
+        """Add what stands in a field or on a button."""
+        if (element.get("type") or "text").lower() in _SHOWN_FIELDS and element.get("value"):
+            self._buffer.append(f" {element.get('value')} ")
+
+    def _open_ruby(self, _: etree._Element) -> None:
+        self._buffer.append("(")
+
+    def _close_ruby(self, _: etree._Element) -> None:
+        self._buffer.append(")")
+
+    def _open_raised(self, element: etree._Element) -> None:
+        if is_note_mark(element):
+            self._buffer.append("[")
+
+    def _close_raised(self, element: etree._Element) -> None:
+        if is_note_mark(element):
+            self._buffer.append("]")
+
+    def _close_paragraph(self, element: etree._Element) -> None:
+        kind = _PARAGRAPHS.get(element.get("class") or "")
+        if kind is None or self._table or self._verbatim or self._held or self._marker:
+            self._flush()
+        else:
+            self._builder.add(kind, self._take())
+            self._flush()
 
     @property
     def _table(self) -> _Table | None:
@@ -317,24 +368,6 @@ class _Walk:
         self._builder.add("caption", table.caption)
         self._builder.table(table.grid.rows(), header=table.grid.has_header)
         self._builder.add("paragraph", stray)
-
-
-def _layout_tables(root: etree._Element) -> set[etree._Element]:
-    """Return the tables that only place things: those around a table, of one cell, or said so."""
-    found: set[etree._Element] = set()
-    for table in root.iter("{*}table"):
-        if table.get("role") in ("presentation", "none") or _one_cell(table):
-            found.add(table)
-        for outer in table.iterancestors("{*}table"):
-            if outer in found:
-                break
-            found.add(outer)
-    return found
-
-
-def _one_cell(table: etree._Element) -> bool:
-    cells: Iterator[etree._Element] = table.iter("{*}td", "{*}th")
-    return next(cells, None) is not None and next(cells, None) is None
 
 
 def _name(element: etree._Element | None) -> str:

@@ -2,8 +2,10 @@
 
 markdown-it-py turns it into HTML, which :mod:`jobs.parsing.formats.html` reads.
 docling's own reader is not used: it splits words at emphasis, renumbers lists, drops
-the language of code and takes front matter for a heading. Rules: YAML or TOML front
-matter is metadata; ``<name>`` in prose that is no HTML element stays as it is written.
+the language of code and takes front matter for a heading. Rules: YAML, TOML or JSON front
+matter is metadata; formulas stay as they are written, those in ``$$`` and in an equation
+environment are blocks; a footnote stands where it is written, with its mark; ``<name>``
+in prose that is no HTML element stays as it is written.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.formats.front_matter import split_front_matter
 from jobs.parsing.formats.html import add_html
+from jobs.parsing.formats.markdown_rules import add_rules
 from jobs.parsing.formats.markup import INFO, KNOWN
 from jobs.parsing.text import decode, decode_warnings
 
@@ -84,9 +87,9 @@ class _Renderer(RendererHTML):
 
 def _parser() -> MarkdownIt:
     options: Mapping[str, Any] = {"html": True, "maxNesting": _NESTING}
-    return MarkdownIt("commonmark", options, renderer_cls=_Renderer).enable(
-        ["table", "strikethrough"]
-    )
+    parser = MarkdownIt("commonmark", options, renderer_cls=_Renderer)
+    add_rules(parser.enable(["table", "strikethrough"]))
+    return parser
 
 
 @contextmanager

@@ -17,14 +17,15 @@ __all__ = [
     "code_language",
     "declared_charset",
     "is_hidden",
+    "is_note_mark",
     "parse_markup",
 ]
 
 HIDDEN = frozenset(
     (
         *("script", "style", "template", "noscript", "head", "iframe", "object", "embed"),
-        *("audio", "video", "canvas", "svg", "annotation", "annotation-xml", "datalist"),
-        *("input", "frameset", "noframes", "rp"),
+        *("audio", "video", "canvas", "annotation", "annotation-xml", "datalist"),
+        *("frameset", "noframes", "rp"),
     )
 )
 BLOCKS = frozenset(
@@ -41,7 +42,20 @@ _INLINE = frozenset(
     (
         *("a", "abbr", "acronym", "area", "b", "base", "basefont", "bdi", "bdo", "big", "blink"),
         *("br", "cite", "code", "col", "colgroup", "data", "del", "dfn", "em", "font", "i", "img"),
-        *("ins", "kbd", "label", "link", "map", "mark", "math", "meta", "meter", "nobr"),
+        *(
+            "input",
+            "svg",
+            "ins",
+            "kbd",
+            "label",
+            "link",
+            "map",
+            "mark",
+            "math",
+            "meta",
+            "meter",
+            "nobr",
+        ),
         *("output", "param", "picture", "progress", "q", "rt", "ruby", "s", "samp", "small"),
         *("source", "span", "strike", "strong", "sub", "sup", "time", "title", "track", "tt"),
         *("u", "var", "wbr"),
@@ -53,8 +67,12 @@ KNOWN = HIDDEN | BLOCKS | _INLINE
 INFO = "data-fence-info"
 """The attribute of a ``pre`` that holds the info string of a Markdown fence."""
 
+_MARK_CHARS = 5
+_XHTML_LINK = "{http://www.w3.org/1999/xhtml}a"
 _FILE_NAMES = ("data-filename", "data-file", "data-file-name", "data-path", "data-title")
 
+_SHOWN_TWICE = frozenset({"katex-html", "MathJax_Preview", "MJX_Assistive_MathML"})
+"""Classes of spans that repeat a formula for the screen or for a screen reader."""
 _NO_DISPLAY = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"^(?:language|lang|highlight-source|highlight|brush)[-:](.+)$")
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "output"})
@@ -67,10 +85,19 @@ def is_hidden(element: etree._Element, tag: str) -> bool:
     The ``hidden`` attribute is not looked at: it marks text that a script shows on
     demand (tabs, variants of a help page), and text lost is worse than text too much.
     """
-    if tag in HIDDEN:
+    if tag in HIDDEN or (tag == "span" and element.get("class") in _SHOWN_TWICE):
         return True
     style = element.get("style")
     return style is not None and _NO_DISPLAY.search(style) is not None
+
+
+def is_note_mark(element: etree._Element) -> bool:
+    """Return whether a ``sup`` holds nothing but a link to a note on the page, not in brackets."""
+    links = list(element)
+    if len(links) != 1 or links[0].tag not in ("a", _XHTML_LINK) or (element.text or "").strip():
+        return False
+    text = "".join(links[0].itertext()).strip()
+    return "#" in (links[0].get("href") or "") and text.isalnum() and len(text) <= _MARK_CHARS
 
 
 def code_language(element: etree._Element) -> str | None:

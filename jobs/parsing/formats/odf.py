@@ -20,6 +20,7 @@ __all__ = ["read"]
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_CLASS = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}class"
 _CONTENT = "content.xml"
 _INDEXES = tuple(
     f"{_TEXT}{name}"
@@ -70,8 +71,7 @@ def read(source: Source) -> Converted:
             comments.extend(write_out(root, builder.warn))
         if source.format == "odt":
             _mend_text(root)
-        for group in list(root.iter(f"{_DRAW}g")):
-            _put(group, list(group))
+        _mend_drawings(root)
 
     data = rewrite(members, {name: change for name in members if name == _CONTENT})
     document = read_with_docling(data, _FORMATS[source.format])
@@ -82,6 +82,18 @@ def read(source: Source) -> Converted:
         builder.add("other", comment)
     n_pages = len(document.pages) if places.pages else None
     return Converted(document=builder.build(n_pages=n_pages), warnings=tuple(builder.warnings))
+
+
+def _mend_drawings(root: etree._Element) -> None:
+    """Let groups be their shapes and the head of a list an item; a title in a list a title."""
+    for group in list(root.iter(f"{_DRAW}g")):
+        _put(group, list(group))
+    for frame in root.iter(f"{_DRAW}frame"):
+        if frame.get(_CLASS) in ("title", "subtitle"):
+            for titles in list(frame.iter(f"{_TEXT}list")):
+                _put(titles, list(titles.iter(f"{_TEXT}p")))
+    for head in root.iter(f"{_TEXT}list-header"):
+        head.tag = f"{_TEXT}list-item"
 
 
 def _mend_text(root: etree._Element) -> None:

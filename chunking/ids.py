@@ -12,7 +12,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bucket_of", "chunk_ids", "content_version", "doc_id", "hash_fields", "window_hash"]
+__all__ = [
+    "MEMBER_MARK",
+    "bucket_of",
+    "chunk_ids",
+    "content_version",
+    "doc_id",
+    "hash_fields",
+    "window_hash",
+]
+
+MEMBER_MARK = "!/"
+"""Between the key of a mail or archive and the name of a document inside it."""
 
 _SEPARATOR = "\x1f"
 

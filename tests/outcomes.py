@@ -11,7 +11,7 @@ from tests.corpus import HardFile, normalise
 __all__ = ["disagreements"]
 
 _READ = frozenset({"ok", "partial"})
-_UNREAD_FORMATS = frozenset({"doc", "xls", "ppt", "rtf", "msg", "zip", "binary", "image"})
+_UNREAD_FORMATS = frozenset({"doc", "xls", "ppt", "rtf", "zip", "binary", "image"})
 """Formats that are skipped by rule, or that need OCR."""
 
 

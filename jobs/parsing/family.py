@@ -17,16 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chunking.errors import ErrorKind
+from chunking.ids import MEMBER_MARK
 from jobs.config import LimitsConfig
 from jobs.parsing.members import member_name
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.ports import Member, ParseOutcome
 from jobs.scratch import scratch_folder
 
-__all__ = ["MEMBER_MARK", "ReadOne", "Wanted", "read_family"]
+__all__ = ["ReadOne", "Wanted", "read_family"]
 
-MEMBER_MARK = "!/"
-"""Between the key of a container and the name of a member."""
 _FILE = re.compile(r"[0-9]{1,9}")
 
 

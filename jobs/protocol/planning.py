@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from jobs.records import SourceItem
 
 __all__ = ["estimate_buckets", "plan_run"]
 
+_MARK = re.compile(re.escape(ids.MEMBER_MARK))
 MAX_UNITS = 20_000
 MAX_BUCKETS = 10_000
 BUCKET_BYTES = 64 * 2**20
@@ -63,7 +66,7 @@ def plan_run(
         SourceError: two documents have one key, or suspiciously much would be deleted.
         DestinationError: a bucket would grow above 2 GB.
     """
-    listing = _unique(items)
+    listing = _unique(_apart(items))
     _check_bucket_sizes(listing, settings, n_buckets)
     missing = [] if limit is not None or not delete_missing else _missing(listing, known, settings)
     considered = list(listing.items())[:limit]
@@ -103,6 +106,23 @@ def _published_bytes(size: int, settings: RunSettings) -> float:
     width = 2 if settings.vector_dtype == "float16" else 4
     vector = settings.dimension * width / _CHARS_PER_CHUNK
     return _PUBLISHED_BYTES_PER_DOCUMENT + chars * (_TEXT_BYTES_PER_CHAR + vector)
+
+
+def _apart(items: Iterable[SourceItem]) -> Iterator[SourceItem]:
+    """Yield the items, none with a key that something inside another one could have.
+
+    Where both ``a.zip`` and a folder ``a.zip!`` are listed, the ``!`` of the latter is
+    percent-encoded.
+    """
+    listed = list(items)
+    keys = {item.source_key for item in listed}
+    for item in listed:
+        key = item.source_key
+        starts = (match.start() for match in _MARK.finditer(key))
+        if item.parent_doc_id is None and any(key[:start] in keys for start in starts):
+            yield replace(item, source_key=_MARK.sub(quote(ids.MEMBER_MARK), key))
+        else:
+            yield item
 
 
 def _unique(items: Iterable[SourceItem]) -> dict[str, SourceItem]:

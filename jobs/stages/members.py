@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from chunking import ids
 from jobs.adapters.stores.keys import encode_path
-from jobs.parsing.family import MEMBER_MARK
 from jobs.ports import Member
 from jobs.records import ParsedDocument
 
@@ -28,14 +27,14 @@ def with_members(parsed: ParsedDocument) -> Iterator[ParsedDocument]:
 
 def _member(parent: ParsedDocument, member: Member) -> ParsedDocument:
     plan, outcome = parent.plan, member.outcome or parent.outcome
-    key = f"{plan.source_key}{MEMBER_MARK}{member.name}"
+    key = f"{plan.source_key}{ids.MEMBER_MARK}{member.name}"
     return replace(
         parent,
         plan=replace(
             plan,
             doc_id=ids.doc_id(key),
             source_key=key,
-            source_uri=f"{plan.source_uri}{MEMBER_MARK}{encode_path(member.name)}",
+            source_uri=f"{plan.source_uri}{ids.MEMBER_MARK}{encode_path(member.name)}",
             parent_doc_id=plan.doc_id,
             size_bytes=member.size_bytes,
         ),

@@ -144,6 +144,7 @@ def outcome(
         "doc_id": planned.doc_id,
         "source_key": planned.source_key,
         "source_uri": planned.source_uri,
+        "parent_doc_id": planned.parent_doc_id,
         "doc_version": version,
         "etag": etag_of(content),
         "size_bytes": len(content),

@@ -222,3 +222,65 @@ def test_too_large_bucket_is_refused() -> None:
     items = [replace(item(f"k{i}"), size=10**8) for i in range(30)]
     with pytest.raises(DestinationError, match="rebucket"):
         plan_run(items, {}, config, n_buckets=1)
+
+
+def member(key: str, **changes: Any) -> KnownDocument:
+    """Return a published document that came inside another."""
+    return known(key, parent_doc_id=ids.doc_id(key.rpartition("!/")[0]), **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_planned"),
+    [
+        ({}, False),
+        ({"status": "failed"}, False),
+        ({"status": "failed", "retryable": True}, True),
+        ({"status": "failed", "retryable": True, "attempts": 3}, False),
+        ({"status": "failed", "retryable": True, "etag": "0"}, False),
+    ],
+)
+def test_members_are_tried_again_with_what_they_came_in(
+    changes: dict[str, Any], *, is_planned: bool
+) -> None:
+    """A member that may be retried plans its outermost document, within the bounds."""
+    inner = "mail!/a.zip!/b"
+    rows = table(known("mail"), member("mail!/a.zip"), member(inner, **changes))
+    assert (keys(plan([item("mail")], rows)) == {"mail"}) == is_planned
+    failed = table(known("mail"), member("mail!/a", status="failed"))
+    assert keys(plan([item("mail")], failed, retry_failed=True)) == {"mail"}
+
+
+def test_members_are_adopted_with_what_they_came_in() -> None:
+    """A unit of a dead run is adopted only where nothing in it is to be tried again."""
+    unit = {"adoptable": ("run", 7)}
+    good = table(known("mail", **unit), member("mail!/a", **unit))
+    assert plan([item("mail")], harvest=good).adopted == {0: ("run", 7)}
+    lost = member("mail!/a", status="failed", retryable=True, **unit)
+    assert not plan([item("mail")], harvest=table(known("mail", **unit), lost)).adopted
+
+
+def test_listed_members_lie_in_the_bucket_of_the_outermost() -> None:
+    """A dataset that is read back has its members beside what they came in."""
+    items = [item("mail")]
+    for i in range(9):
+        parent = ids.doc_id(items[-1].source_key)
+        items.append(item(f"{items[-1].source_key}!/{i}", parent_doc_id=parent))
+    planned = plan(items)
+    assert set(planned.buckets) == {ids.bucket_of(ids.doc_id("mail"), 3)}
+    assert planned.unit(0).documents[0].parent_doc_id in {None, *map(ids.doc_id, keys(planned))}
+    rows = table(known("mail"), *(member(entry.source_key) for entry in items[1:]))
+    gone = plan([item("new")], rows).deletions
+    assert {bucket: len(found) for bucket, found in gone.items()} == {planned.buckets[0]: 10}
+
+
+def test_members_do_not_count_as_suspicious_deletions() -> None:
+    """One archive with many members is one document that is no longer listed."""
+    members = [member(f"a.zip!/{i}") for i in range(100)]
+    rows = table(known("a.zip"), *members, *(known(f"k{i}") for i in range(20)))
+    assert plan([item(f"k{i}") for i in range(20)], rows).n_deletions == 101
+
+
+def test_listed_keys_are_never_those_of_members() -> None:
+    """A folder that is called like an archive and a mark is told apart from it."""
+    both = keys(plan([item("a.zip"), item("a.zip!/x"), item("b.zip!/x"), item("c!d/x")]))
+    assert both == {"a.zip", "a.zip%21/x", "b.zip!/x", "c!d/x"}

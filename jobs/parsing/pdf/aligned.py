@@ -28,7 +28,9 @@ _MIN_GAP_EM = 0.8
 _MAX_STEP_EM = 1.9
 """White above a row of text, in letters' heights, that ends a table."""
 _MAX_HEADING_CHARS = 90
-_MIN_RULE_SHARE = 0.5
+_MIN_RULE_SHARE = 0.8
+_MAX_RULE_SHARE = 1.3
+"""Of the width of a table: what its own rules measure."""
 _MAX_HEADER_LINES = 6
 
 
@@ -66,7 +68,7 @@ def _rules_across(frame: Frame, rules: Sequence[Frame]) -> list[float]:
         if min(rule.right, frame.right) - max(rule.left, frame.left)
         >= _MIN_RULE_SHARE * frame.width
         and abs(rule.middle - frame.middle) <= near
-        and rule.width <= frame.width * 1.6
+        and rule.width <= _MAX_RULE_SHARE * frame.width
     ]
     return sorted(ys)
 

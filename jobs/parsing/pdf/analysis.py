@@ -13,11 +13,13 @@ from jobs.parsing.pdf.blocks import (
     join_across,
     region_blocks,
 )
+from jobs.parsing.pdf.captions import with_captions
 from jobs.parsing.pdf.finder import find_tables, rules_of, split_region
+from jobs.parsing.pdf.footnotes import with_footnotes
 from jobs.parsing.pdf.furniture import furniture_of
 from jobs.parsing.pdf.lines import Line, PageText, body_size
 from jobs.parsing.pdf.order import read_in_order, with_tables
-from jobs.parsing.pdf.table_blocks import table_block
+from jobs.parsing.pdf.table_blocks import join_tables, table_block
 from jobs.parsing.pdf.tables import place_holders
 
 __all__ = ["Layout", "analyse"]
@@ -52,7 +54,7 @@ def analyse(pages: Sequence[PageText]) -> Layout:
     blocks: list[Block] = []
     for page in pages:
         blocks += _page_blocks(page, furniture.get(page.page_no, {}), vocabulary, body)
-    joined = join_across(blocks, vocabulary)
+    joined = join_across(join_tables(blocks), vocabulary)
     levels = _levels(joined)
     return Layout(blocks=tuple(joined), levels=levels, title=_title(joined, levels))
 
@@ -72,6 +74,9 @@ def _page_blocks(
             blocks.append(table_block(part.table, page.page_no, vocabulary))
         else:
             blocks += region_blocks(part, page.page_no, vocabulary, body)
+    blocks = with_captions(blocks, page.drawn.images)
+    size = page.width, page.height
+    blocks = with_footnotes(blocks, rules.horizontal, size, vocabulary, body)
     for line in page.across:
         blocks.append(_single("text", [line], page))
     return blocks + _furniture_blocks(feet, "footer", page)

@@ -16,16 +16,20 @@ from docling_core.types.doc import (
     Size,
     TableCell,
     TableData,
+    TableItem,
 )
 
 from jobs.parsing.pdf.analysis import Layout
 from jobs.parsing.pdf.blocks import Block
+from jobs.parsing.pdf.captions import captioned_table
 from jobs.parsing.pdf.lines import PageText
 
 __all__ = ["assemble"]
 
 _LABELS = {
     "text": DocItemLabel.TEXT,
+    "caption": DocItemLabel.CAPTION,
+    "footnote": DocItemLabel.FOOTNOTE,
     "header": DocItemLabel.PAGE_HEADER,
     "footer": DocItemLabel.PAGE_FOOTER,
 }
@@ -47,12 +51,20 @@ class _Assembly:
         self._list: ListGroup | None = None
 
     def run(self) -> DoclingDocument:
-        for i, block in enumerate(self._layout.blocks):
+        items: list[DocItem] = []
+        blocks = self._layout.blocks
+        for i, block in enumerate(blocks):
             places = self._places(block)
             if block.kind != "list_item" and block.kind in {"text", "heading", "table", "code"}:
                 self._list = None
             item = self._add(i, block, places[0])
             item.prov.extend(places[1:])
+            items.append(item)
+        for i, block in enumerate(blocks):
+            place = captioned_table(blocks, i) if block.kind == "caption" else None
+            table = items[place] if place is not None else None
+            if isinstance(table, TableItem) and not table.captions:
+                table.captions.append(items[i].get_ref())
         return self._document
 
     def _add(self, index: int, block: Block, place: ProvenanceItem) -> DocItem:

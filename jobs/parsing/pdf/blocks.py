@@ -16,7 +16,20 @@ from jobs.parsing.pdf.tables import CellText
 
 __all__ = ["Block", "BlockKind", "Vocabulary", "join_across", "region_blocks"]
 
-BlockKind = Literal["text", "heading", "list_item", "code", "table", "header", "footer"]
+BlockKind = Literal[
+    "text",
+    "heading",
+    "list_item",
+    "code",
+    "table",
+    "caption",
+    "footnote",
+    "header",
+    "footer",
+]
+
+_ASIDE = frozenset({"table", "caption", "footnote", "header", "footer"})
+"""What may stand between the halves of a paragraph that goes on elsewhere."""
 
 _SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u061f][\"'\u201d\u2019)\]]*$")
 _HYPHENS = "-\u00ad\u2010"
@@ -112,7 +125,7 @@ def join_across(blocks: Sequence[Block], vocabulary: Vocabulary) -> list[Block]:
     joined: list[Block] = []
     previous: int | None = None
     for block in blocks:
-        if block.kind in ("header", "footer"):
+        if block.kind in _ASIDE:
             joined.append(block)
             continue
         before = joined[previous] if previous is not None else None

@@ -30,6 +30,8 @@ _LABELS: dict[BlockKind, DocItemLabel] = {
     "list_item": DocItemLabel.LIST_ITEM,
     "code": DocItemLabel.CODE,
     "table": DocItemLabel.TABLE,
+    "caption": DocItemLabel.CAPTION,
+    "footnote": DocItemLabel.FOOTNOTE,
     "header": DocItemLabel.PAGE_HEADER,
     "footer": DocItemLabel.PAGE_FOOTER,
 }

@@ -5,12 +5,18 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jobs.parsing.pdf.blocks import Block, Vocabulary
+from jobs.parsing.pdf.captions import CONTINUED
 from jobs.parsing.pdf.order import join_pieces
 from jobs.parsing.pdf.tables import Cell, CellText, Table, text_rows
 
-__all__ = ["table_block"]
+__all__ = ["join_tables", "table_block"]
+
+_SAME_COLUMN = 12.0
+"""Points by which the columns of one table may differ from page to page."""
+_BETWEEN = frozenset({"header", "footer", "footnote"})
 
 
 def table_block(table: Table, page: int, vocabulary: Vocabulary) -> Block:
@@ -84,3 +90,71 @@ def _numbered_anew(cells: Sequence[CellText]) -> list[CellText]:
         )
         for cell in cells
     ]
+
+
+def join_tables(blocks: Sequence[Block]) -> list[Block]:
+    """Join tables that go on at the top of the next page with the same columns.
+
+    A header that is said again there goes to the furniture.
+    """
+    joined: list[Block] = []
+    previous: int | None = None
+    for block in blocks:
+        before = joined[previous] if previous is not None else None
+        if block.kind == "table" and before is not None and _is_more(before, block):
+            rest, repeated = _without_header(before, block)
+            joined.extend(repeated)
+            if previous is not None:
+                joined[previous] = _with_more(before, rest)
+        else:
+            joined.append(block)
+            if block.kind == "table":
+                previous = len(joined) - 1
+            elif not _may_stand_between(block):
+                previous = None
+    return joined
+
+
+def _may_stand_between(block: Block) -> bool:
+    return block.kind in _BETWEEN or (
+        block.kind == "caption" and bool(CONTINUED.search(block.text))
+    )
+
+
+def _is_more(before: Block, block: Block) -> bool:
+    if block.pages[0] != before.pages[-1] + 1 or len(before.edges) != len(block.edges):
+        return False
+    shift = block.edges[0] - before.edges[0]
+    return all(
+        abs(b - a - shift) <= _SAME_COLUMN for a, b in zip(before.edges, block.edges, strict=True)
+    )
+
+
+def _without_header(before: Block, block: Block) -> tuple[Block, list[Block]]:
+    """Return a table without the header of the one before it, and that as furniture."""
+    names = [(cell.column, cell.text) for cell in before.cells if cell.row == 0]
+    top = [(cell.column, cell.text) for cell in block.cells if cell.row == 0]
+    if names != top or not any(cell.header for cell in before.cells):
+        return block, []
+    rest = tuple(cell for cell in block.cells if cell.row > 0)
+    repeated = Block(
+        kind="header",
+        lines=block.lines[:1],
+        pages=block.pages[:1],
+        text=" ".join(text for _, text in top),
+        size=block.size,
+    )
+    return replace(block, cells=rest), [repeated]
+
+
+def _with_more(before: Block, block: Block) -> Block:
+    n_rows = 1 + max(cell.row for cell in before.cells)
+    first = min((cell.row for cell in block.cells), default=0)
+    moved = (replace(cell, row=cell.row - first + n_rows, header=False) for cell in block.cells)
+    return replace(
+        before,
+        lines=before.lines + block.lines,
+        pages=before.pages + block.pages,
+        text=f"{before.text}\n{block.text}",
+        cells=(*before.cells, *moved),
+    )

@@ -97,22 +97,22 @@ def join_tables(blocks: Sequence[Block]) -> list[Block]:
 
     A header that is said again there goes to the furniture.
     """
-    joined: list[Block] = []
-    previous: int | None = None
+    kept: list[Block] = []
+    parts: dict[int, list[Block]] = {}
+    current: int | None = None
     for block in blocks:
-        before = joined[previous] if previous is not None else None
-        if block.kind == "table" and before is not None and _is_more(before, block):
-            rest, repeated = _without_header(before, block)
-            joined.extend(repeated)
-            if previous is not None:
-                joined[previous] = _with_more(before, rest)
+        if block.kind != "table":
+            kept.append(block)
+            current = current if _may_stand_between(block) else None
+        elif current is not None and _is_more(parts[current][-1], block):
+            rest, repeated = _without_header(parts[current][0], block)
+            kept += repeated
+            parts[current].append(rest)
         else:
-            joined.append(block)
-            if block.kind == "table":
-                previous = len(joined) - 1
-            elif not _may_stand_between(block):
-                previous = None
-    return joined
+            current = len(kept)
+            parts[current] = [block]
+            kept.append(block)
+    return [_joined_parts(parts[i]) if i in parts else block for i, block in enumerate(kept)]
 
 
 def _may_stand_between(block: Block) -> bool:
@@ -147,14 +147,22 @@ def _without_header(before: Block, block: Block) -> tuple[Block, list[Block]]:
     return replace(block, cells=rest), [repeated]
 
 
-def _with_more(before: Block, block: Block) -> Block:
-    n_rows = 1 + max(cell.row for cell in before.cells)
-    first = min((cell.row for cell in block.cells), default=0)
-    moved = (replace(cell, row=cell.row - first + n_rows, header=False) for cell in block.cells)
+def _joined_parts(parts: Sequence[Block]) -> Block:
+    if len(parts) == 1:
+        return parts[0]
+    cells: list[CellText] = []
+    n_rows = 0
+    for number, part in enumerate(parts):
+        first = min((cell.row for cell in part.cells), default=0)
+        cells += (
+            replace(cell, row=cell.row - first + n_rows, header=cell.header and not number)
+            for cell in part.cells
+        )
+        n_rows = 1 + max((cell.row for cell in cells[-len(part.cells) :]), default=n_rows - 1)
     return replace(
-        before,
-        lines=before.lines + block.lines,
-        pages=before.pages + block.pages,
-        text=f"{before.text}\n{block.text}",
-        cells=(*before.cells, *moved),
+        parts[0],
+        lines=tuple(line for part in parts for line in part.lines),
+        pages=tuple(page for part in parts for page in part.pages),
+        text="\n".join(part.text for part in parts),
+        cells=tuple(cells),
     )

@@ -361,9 +361,10 @@ class _Walk:
 
 def _sheet_name(node: NodeItem) -> str | None:
     """Return the name of a worksheet's group; its label hangs on the format."""
-    if not isinstance(node, GroupItem) or not node.name.startswith(_SHEET):
-        return None
-    return node.name.removeprefix(_SHEET)
+    if isinstance(node, GroupItem):
+        is_sheet = node.label == GroupLabel.SHEET or node.name.startswith(_SHEET)
+        return node.name.removeprefix(_SHEET) if is_sheet else None
+    return None
 
 
 def _in_text(node: DocItem) -> bool:

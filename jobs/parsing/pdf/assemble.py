@@ -24,7 +24,7 @@ from jobs.parsing.pdf.blocks import Block
 from jobs.parsing.pdf.captions import captioned_table
 from jobs.parsing.pdf.lines import PageText
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "table_data"]
 
 _LABELS = {
     "text": DocItemLabel.TEXT,
@@ -87,7 +87,7 @@ class _Assembly:
         elif block.kind == "code":
             item = document.add_code(block.text, prov=place)
         elif block.kind == "table":
-            item = document.add_table(_table_data(block), prov=place)
+            item = document.add_table(table_data(block), prov=place)
         else:
             furniture = block.kind in {"header", "footer"}
             layer = ContentLayer.FURNITURE if furniture else ContentLayer.BODY
@@ -115,7 +115,8 @@ class _Assembly:
         return places
 
 
-def _table_data(block: Block) -> TableData:
+def table_data(block: Block) -> TableData:
+    """Return the cells of a table's block."""
     cells = [
         TableCell(
             text=cell.text,

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 
 from jobs.parsing.pdf.geometry import Frame, turn
 
-__all__ = ["NOTHING", "Drawn", "drawn_of"]
+__all__ = ["NOTHING", "STRAIGHT", "THICKEST_RULE", "Drawn", "drawn_of"]
 
-_THICKEST_RULE = 3.0
+STRAIGHT = 0.5
+"""Points by which a rule may be out of the straight."""
+
+THICKEST_RULE = 3.0
 _SHORTEST_RULE = 4.0
 _MAX_SHAPES = 20_000
 """Above, a page is a drawing, and its rules are not looked at."""
@@ -70,7 +73,7 @@ def drawn_of(
         if i >= _MAX_SHAPES:
             return Drawn(images=tuple(images))
         thin, long = sorted((frame.width, frame.height))
-        if thin > _THICKEST_RULE:
+        if thin > THICKEST_RULE:
             # The colour of a path that is only stroked is there, too, but does not show.
             top_edge = (round(frame.left), round(frame.top), round(frame.right))
             if min(colour) < _LIGHTEST and _is_area(frame, page) and top_edge not in outlined:

@@ -37,6 +37,8 @@ _HEAD_BYTES = 1 << 18
 _TAIL_BYTES = 2048
 _PDF_HEADER_WITHIN = 1024
 _IMAGES = frozenset({"png", "jpg", "tif", "gif", "bmp", "webp", "jp2", "heic", "avif"})
+_IMAGE_MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
+"""Not to be mistaken for text of two bytes a character, as an image of few colours may be."""
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _COMPRESSED: dict[bytes, tuple[str, Callable[[], _Decompressor]]] = {
     rb"\x1f\x8b\x08": ("gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
@@ -98,6 +100,8 @@ def detect_format(path: Path, name: str) -> str:
         return "tar"
     if _is_pdf(head, tail):
         return "pdf"
+    if head.startswith(_IMAGE_MAGIC):
+        return IMAGE
     text = sniff.decode(head)
     if text is not None:
         return sniff.text_format(text, whole=whole)

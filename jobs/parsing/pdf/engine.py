@@ -33,6 +33,7 @@ from jobs.parsing.pdf.gather import FilePages, gather
 from jobs.parsing.pdf.lines import Line, PageText
 from jobs.parsing.pdf.routing import complexity
 from jobs.parsing.pdf.scans import BROKEN, LARGE_SHARE, Shown, blank_pages, need, read_scans
+from jobs.parsing.pdf.second import illegible
 
 __all__ = ["PdfConversion", "convert_pdf", "read_pdf"]
 
@@ -41,6 +42,8 @@ _FAST = "pdf-fast"
 _STANDARD = "docling-standard"
 _KEPT_SHARE = 0.97
 """Of a page's letters, that docling's network must keep for its reading to be taken."""
+_ENOUGH_OCR = 0.8
+"""Of a broken page's legible letters, that OCR must read to take its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +172,13 @@ def _add_scans(
     """Take what OCR reads on pages where it reads more; return those, with the reason."""
     taken = {}
     for number, page in read_scans(path, walk.walk(wanted), engine).items():
-        before = sum(len(line.text) for line in pages.texts[number].lines)
-        n_chars = sum(len(line.text) for line in page.lines)
-        if n_chars > before or (n_chars and wanted[number] == BROKEN):
+        before, after = (
+            sum(_n_letters(line.text) for line in _lines(reading))
+            for reading in (pages.texts[number], page)
+        )
+        # OCR that does not know the language reads little of it.
+        enough = before * (1 - illegible(pages.texts[number])) * _ENOUGH_OCR
+        if after > (enough if wanted[number] == BROKEN else before):
             pages.texts[number] = page
             taken[number] = wanted[number]
     return taken

@@ -8,7 +8,6 @@ that stray signs in a sound text count for little.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 
 __all__ = ["MAX_ILLEGIBLE", "illegible_share"]
@@ -17,8 +16,11 @@ MAX_ILLEGIBLE = 0.02
 """Share above which a text layer is broken."""
 
 _MEANINGLESS = re.compile(
-    "[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffe\uffff]"
+    "[\ufffd\ue000-\uf01f\uf100-\uf8ff\x01-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufdd0-\ufdef\ufffe\uffff]"
 )
+_SYMBOLS = re.compile("[\uf020-\uf0ff]")
+"""Characters of symbol fonts: bullets and arrows in a sound text, or a text set in one."""
+_MANY_SYMBOLS = 0.1
 _GLYPH_NAMES = re.compile(
     r"\(cid:\d{1,6}\)|GLYPH<[^<>]{1,80}>|GLYPH&lt;[^<>]{1,80}&gt;|/(?:[gGcC]|cid|glyph|uni)\d{1,6}\b"
 )
@@ -50,6 +52,9 @@ _CLEAR = 0.35
 _UNLIKELY = 0.5
 """Chi-squared per letter of prose is about 0.1; tables and code reach some 0.4."""
 
+_MARKS_OF_A_WORD = 2
+_MEAN_WORD = 3.7
+
 
 def illegible_share(text: str) -> float:
     """Return which share of a text, 0 to 1, has no meaning; 1 where its letters are others."""
@@ -57,7 +62,8 @@ def illegible_share(text: str) -> float:
         return 0.0
     broken = len(_MEANINGLESS.findall(text)) + sum(map(len, _GLYPH_NAMES.findall(text)))
     broken += sum(2 for pair in _LEAD_BYTES.findall(text) if _is_misread(pair))
-    share = broken / len(text)
+    symbols = len(_SYMBOLS.findall(text))
+    share = (broken + (symbols if symbols > _MANY_SYMBOLS * len(text) else 0)) / len(text)
     return 1.0 if share <= MAX_ILLEGIBLE and _is_substituted(text) else min(share, 1.0)
 
 
@@ -110,11 +116,10 @@ def _misfit(latin: dict[str, int], n_letters: int, shift: int) -> float:
 
 
 def _has_words(text: str) -> bool:
-    """Tell whether most letters stand in words of prose: not in numbers, names of parts, code."""
+    """Tell whether most signs stand in words of prose: not in numbers, abbreviations, code."""
     words = text.split()
-    wordlike = sum(
-        len(word)
-        for word in words
-        if sum(unicodedata.category(c)[0] == "L" for c in word) >= len(word) - 2
-    )
-    return wordlike * 2 > sum(map(len, words))
+    wordlike = [
+        len(word) for word in words if sum(map(str.isalpha, word)) >= len(word) - _MARKS_OF_A_WORD
+    ]
+    letters = sum(wordlike)
+    return letters * 2 > sum(map(len, words)) and letters > _MEAN_WORD * len(wordlike)

@@ -17,19 +17,19 @@ from docling.datamodel.document import InputDocument
 from jobs.parsing.pdf.legible import MAX_ILLEGIBLE, illegible_share
 from jobs.parsing.pdf.lines import PageText, page_text
 
-__all__ = ["is_better", "is_doubtful", "read_pages"]
+__all__ = ["illegible", "is_better", "is_doubtful", "read_pages"]
 
 
 def is_doubtful(page: PageText) -> bool:
     """Tell whether a page has no text, or one that does not mean what the page shows."""
-    return not _text(page) or _illegible_share(page) > MAX_ILLEGIBLE
+    return not _text(page) or illegible(page) > MAX_ILLEGIBLE
 
 
 def is_better(page: PageText, first: PageText) -> bool:
     """Tell whether a second reading of a page makes more sense than the first."""
     if not _text(first):
         return bool(_text(page))
-    return bool(_text(page)) and _illegible_share(page) < _illegible_share(first)
+    return bool(_text(page)) and illegible(page) < illegible(first)
 
 
 def read_pages(path: Path, wanted: Iterable[int] | None = None) -> dict[int, PageText]:
@@ -66,5 +66,6 @@ def _text(page: PageText) -> str:
     return "\n".join(line.text for line in (*page.lines, *page.across))
 
 
-def _illegible_share(page: PageText) -> float:
+def illegible(page: PageText) -> float:
+    """Return which share of a page's text has no meaning."""
     return illegible_share(_text(page))

@@ -17,6 +17,7 @@ from chunking.errors import DocumentError
 from chunking.model import Block, Document
 from jobs.config import ParserConfig
 from jobs.parsing.converted import Converted
+from jobs.parsing.hook import Draft
 
 MIB = 1 << 20
 
@@ -34,6 +35,13 @@ def convert(path: Path, *, format: str, name: str, settings: ParserConfig) -> Co
     word = text.split()[0] if text else ""
     made = _DEEDS.get(word, lambda: text)()
     return Converted(document=document(made) if isinstance(made, str) else made, parser="hostile")
+
+
+def act(draft: Draft) -> None:
+    """Do, as a hook, the deed that a document names in its first line."""
+    first = draft.parts[0].text.split()[:2] if draft.parts else []
+    if len(first) == 2 and first[0] == "deed:":
+        _DEEDS[first[1]]()
 
 
 def _hang() -> str:

@@ -5,6 +5,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from jobs.parsing.detect import detect_format
 from tests.corpus import bulk_files, requires_corpus
@@ -132,3 +133,11 @@ def test_agrees_with_ordinary_files(folder: str) -> None:
     files = [file for file in bulk_files() if file.format == folder]
     right = sum(detect_format(file.path, "x") == folder for file in files)
     assert right >= 0.98 * len(files), f"{right} of {len(files)}"
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "GIF", "BMP"])
+def test_an_image_of_one_colour_is_no_text(tmp_path: Path, kind: str) -> None:
+    """Its bytes, mostly zeros, could be letters of two bytes each."""
+    path = tmp_path / "document"
+    Image.new("L", (3000, 3000)).save(path, kind)
+    assert detect_format(path, "a.txt") == "image"

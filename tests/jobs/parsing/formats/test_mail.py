@@ -3,6 +3,10 @@ from __future__ import annotations
 from email.message import EmailMessage
 from pathlib import Path
 
+from jobs.config import ParserConfig
+from jobs.parsing.convert import Converted, convert
+from jobs.parsing.members import Bin, Room
+from jobs.ports import Member
 from tests.jobs.parsing.made import PHRASE, read_text, texts
 
 
@@ -65,12 +69,80 @@ def test_broken_mail_gives_its_text(tmp_path: Path) -> None:
 
 
 def test_mail_forwarded_many_times(tmp_path: Path) -> None:
-    """Messages inside messages are text of the outer one, to a depth."""
+    """Messages that were forwarded inline are text of the outer one, to a depth."""
     message = mail()
     message.set_content(PHRASE)
     for _ in range(8):
         outer = mail()
         outer.set_content("see below")
-        outer.add_attachment(message)
+        outer.add_attachment(message, disposition="inline")
         message = outer
     assert PHRASE in read_text(tmp_path, message.as_bytes(), "eml").document.text
+
+
+def attached(tmp_path: Path, data: bytes) -> tuple[Converted, dict[str, bytes], list[Member]]:
+    """Read a mail with a place for its attachments; return these by name."""
+    path = tmp_path / "document"
+    path.write_bytes(data)
+    folder = tmp_path / "members"
+    folder.mkdir()
+    taken = Bin(Room(folder=folder, members=9, n_bytes=10**6, depth=1), container_bytes=10**6)
+    converted = convert(path, format="eml", name="", settings=ParserConfig(), members=taken)
+    files = {m.name: (folder / m.file).read_bytes() for m in taken.members if m.file}
+    return converted, files, taken.members
+
+
+def test_attachments_are_members(tmp_path: Path) -> None:
+    """Each comes with its name and bytes, and the mail is whole."""
+    message = mail()
+    message.set_content(PHRASE)
+    message.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plän.pdf")
+    message.add_attachment("a,b", subtype="csv", filename="../../table.csv")
+    message.add_attachment(b"x", maintype="image", subtype="png", cid="<1>", disposition="inline")
+    message.add_attachment(b"y", maintype="image", subtype="png", disposition="inline")
+    converted, files, members = attached(tmp_path, message.as_bytes())
+    assert (converted.status, converted.warnings) == ("ok", ())
+    assert converted.document.text == PHRASE
+    assert files == {"plän.pdf": b"%PDF", "../../table.csv": b"a,b\n", "image-png": b"y"}
+    assert [member.inline for member in members] == [False, False, True, False]
+
+
+def test_mails_forwarded_as_files_are_members(tmp_path: Path) -> None:
+    """A mail in a mail has a name and reads as a mail; its own attachments stay in it."""
+    inner = mail()
+    inner.set_content(PHRASE)
+    inner.add_attachment(b"deep", maintype="application", subtype="x", filename="deep.bin")
+    outer = mail()
+    outer.set_content("see below")
+    outer.add_attachment(inner)
+    converted, files, _ = attached(tmp_path, outer.as_bytes())
+    assert converted.document.text == "see below"
+    (name,) = files
+    assert name == "Færgeplan.eml"
+    again = read_text(tmp_path, files[name], "eml")
+    assert again.document.text == PHRASE
+    assert again.warnings == ("the attachment 'deep.bin' was not read",)
+
+
+def test_attachments_beside_alternatives(tmp_path: Path) -> None:
+    """What hangs beside the text in a multipart/alternative is an attachment, too."""
+    data = (
+        b"Subject: s\nFrom: a@example.org\nContent-Type: multipart/alternative; boundary=b\n\n"
+        b"--b\nContent-Type: text/plain\n\nHello\n--b\n"
+        b"Content-Type: application/pdf; name==?utf-8?q?=C3=A6.pdf?=\n\n%PDF\n--b--\n"
+    )
+    converted, files, _ = attached(tmp_path, data)
+    assert converted.document.text == "Hello"
+    assert files == {"æ.pdf": b"%PDF"}
+
+
+def test_signatures_are_no_documents(tmp_path: Path) -> None:
+    """The signature of a signed mail is named in a warning only."""
+    message = mail()
+    message.set_content(PHRASE)
+    message.add_attachment(
+        b"x", maintype="application", subtype="pkcs7-signature", filename="smime.p7s"
+    )
+    converted, files, _ = attached(tmp_path, message.as_bytes())
+    assert (converted.status, files) == ("ok", {})
+    assert "pkcs7-signature" in converted.warnings[0]

@@ -72,10 +72,12 @@ class ParserConfig(Section):
     """PDF engine.
 
     `fast` needs no weights; `standard` is docling's own pipeline and needs
-    `artifacts_path`; `auto` is `fast`.
+    `artifacts_path`; `auto` decides page by page: `fast`, but `standard` for pages whose
+    layout is complex (see `jobs/parsing/pdf/routing.py`) where `artifacts_path` is given.
     """
     artifacts_path: str | None = None
-    """Folder with docling's model weights."""
+    """Folder with docling's model weights, as `docling-tools models download -o FOLDER layout
+    tableformer` fills it."""
     ocr: Literal["auto", "none", "tesserocr", "rapidocr"] = "auto"
     """What reads images and the pages of PDFs without a (sound) text layer.
 
@@ -90,6 +92,9 @@ class ParserConfig(Section):
     `documents`: each is a document of its own, whose key is that of its mail or archive, `!/` and
     its name. `skip`: none is read; a mail with attachments is `partial`, and names them.
     """
+    libreoffice: bool = False
+    """Convert DOC, RTF, XLS and PPT files with LibreOffice, if it is installed on every node, and
+    read what comes of it; without, they are `unsupported_format`."""
     words: Literal["characters", "icu"] = "characters"
     """Where a long sentence of a script without blanks (Chinese, Thai, ...) may be cut.
 

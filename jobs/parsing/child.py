@@ -48,7 +48,7 @@ def main(connection: socket.socket, parent: int, work: Work) -> None:
     _silence()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     limits.limit_process()
-    sandbox.forbid_outside()
+    sandbox.forbid_outside(programs=work.config.libreoffice)
     while (frame := wire.read_frame(connection, _MAX_REQUEST)) is not None:
         request = json.loads(frame.body)
         limits.limit_document(work.limits)

@@ -32,6 +32,7 @@ _READERS = {
     "pptx": ("pptx", "read"),
     "xlsx": ("xlsx", "read"),
     **dict.fromkeys(("odt", "ods", "odp"), ("odf", "read")),
+    **dict.fromkeys(("doc", "rtf", "xls", "ppt"), ("legacy", "read")),
     **dict.fromkeys(("adoc", "tex", "vtt"), ("marked", "read")),
     "xml_jats": ("xml_text", "read"),
     "xml": ("xml_text", "read_generic"),

@@ -43,10 +43,6 @@ _MAX_XML_PROLOG_BYTES = 1 << 20
 _EPUB_FONT_MANGLING = (b"http://www.idpf.org/2008/embedding", b"http://ns.adobe.com/pdf/enc#RC")
 
 _HINTS = {
-    "doc": "save it as DOCX",
-    "xls": "save it as XLSX",
-    "ppt": "save it as PPTX",
-    "rtf": "save it as DOCX",
     "7z": "unpack it",
     "rar": "unpack it",
     "zip_document": "it is a single document in a zip file, of a kind that is not known",

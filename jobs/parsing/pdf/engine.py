@@ -64,10 +64,8 @@ class PdfConversion:
 
     @property
     def document(self) -> DoclingDocument:
-        """The whole as one."""
-        if len(self.documents) == 1:
-            return self.documents[0]
-        return DoclingDocument.concatenate(self.documents)
+        """The first part: the whole, where one engine has read it."""
+        return self.documents[0]
 
 
 def convert_pdf(

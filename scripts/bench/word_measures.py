@@ -2,7 +2,7 @@
 
 Both sides are normalised alike, so that differences of taste do not count: NFKC (which
 also dissolves ligatures and Arabic presentation forms), case folded, format characters
-dropped (soft hyphens, zero-width and bidirectional marks), a hyphen at a line's end joined
+dropped (soft hyphens, zero-width and bidirectional marks, the tatweel), a hyphen at a line's end joined
 with the next line, hyphens between letters dropped (``well-known`` is ``wellknown``).
 A word is a run of letters or a run of digits, so that punctuation, markup and the blank
 before a raised figure do not count either; of scripts written without blanks (Chinese,
@@ -27,7 +27,7 @@ _MARKS = "".join(chr(c) for c in range(0x10000) if unicodedata.category(chr(c)).
 _FORMAT = {
     c: None
     for c in range(0x110000)
-    if unicodedata.category(chr(c)) == "Cf" and chr(c) not in _HYPHENS
+    if chr(c) == "\u0640" or (unicodedata.category(chr(c)) == "Cf" and chr(c) not in _HYPHENS)
 }
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|\d+|[^\W\d_{_UNSPACED}][^\W\d_{_UNSPACED}{_MARKS}]*")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-__all__ = ["Frame", "turn"]
+__all__ = ["Frame", "turn", "turn_back"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,14 @@ class Frame:
 
 
 def turn(frame: Frame, width: float, height: float, degrees: int) -> Frame:
-    """Return a frame of a page of ``width`` x ``height``, turned back by ``degrees``."""
+    """Return a frame of a page of ``width`` x ``height``, turned back by ``degrees``.
+
+    Of other than quarter turns the origin stays where it is, and the frame is that around
+    the turned one.
+    """
     left, top, right, bottom = frame.left, frame.top, frame.right, frame.bottom
+    if degrees == 0:
+        return frame
     if degrees == 90:  # noqa: PLR2004 - quarter turns
         return Frame(left=height - bottom, top=left, right=height - top, bottom=right)
     if degrees == 180:  # noqa: PLR2004 - quarter turns
@@ -61,4 +68,15 @@ def turn(frame: Frame, width: float, height: float, degrees: int) -> Frame:
         )
     if degrees == 270:  # noqa: PLR2004 - quarter turns
         return Frame(left=top, top=width - right, right=bottom, bottom=width - left)
-    return frame
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    corners = [(x, y) for x in (left, right) for y in (top, bottom)]
+    xs = [x * cosine - y * sine for x, y in corners]
+    ys = [x * sine + y * cosine for x, y in corners]
+    return Frame(left=min(xs), top=min(ys), right=max(xs), bottom=max(ys))
+
+
+def turn_back(frame: Frame, width: float, height: float, degrees: int) -> Frame:
+    """Undo :func:`turn` for the frame of a page of ``width`` x ``height``."""
+    if degrees % 180 == 90:  # noqa: PLR2004 - quarter turns
+        width, height = height, width
+    return turn(frame, width, height, -degrees % 360)

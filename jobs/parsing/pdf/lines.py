@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -12,16 +10,14 @@ from dataclasses import dataclass, replace
 from docling_core.types.doc.page import PdfTextCell, TextCell
 
 from jobs.parsing.pdf.drawn import NOTHING, Drawn
-from jobs.parsing.pdf.geometry import Frame, turn
-from jobs.parsing.pdf.words import Blank, Placed, place_words
+from jobs.parsing.pdf.fonts import is_bold, is_monospaced, meant
+from jobs.parsing.pdf.geometry import Frame, turn, turn_back
+from jobs.parsing.pdf.glyphs import Glyph, runs_of
+from jobs.parsing.pdf.words import Blank
 
-__all__ = ["Frame", "Line", "PageText", "body_size", "cut_at", "page_text"]
+__all__ = ["Frame", "Line", "PageText", "body_size", "cut_at", "glyph_text", "page_text"]
 
-_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
-_BOLD = re.compile(r"bold|black|heavy|demi|cmbx|(?<=[-,])medi\b|[-,]bd\b", re.IGNORECASE)
-_MONOSPACED = re.compile(r"mono|courier|consol|typewriter|cmtt|tt\d+$|menlo|code", re.IGNORECASE)
 _QUARTER = 90
-_WIDE_GAP_EM = 0.8
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 
 
@@ -85,64 +81,87 @@ class PageText:
 
 
 def page_text(
-    page_no: int,
-    width: float,
-    height: float,
-    cells: Iterable[PdfTextCell | TextCell],
-    *,
-    words: Sequence[Placed] = (),
-    drawn: Drawn = NOTHING,
+    page_no: int, width: float, height: float, cells: Iterable[PdfTextCell | TextCell]
 ) -> PageText:
-    """Return the pieces of a page, turned so that most of its text runs to the right.
-
-    ``words``: those of the cells, in the same order; with them, cells are cut at wide gaps.
-    """
+    """Return the pieces of a page that some parser has put together to lines."""
     pieces = []
-    weights: Counter[int] = Counter()
-    cells = list(cells)
-    placed = place_words([cell.text for cell in cells], words) if words else [()] * len(cells)
-    for i, (cell, frames) in enumerate(zip(cells, placed, strict=True)):
+    for i, cell in enumerate(cells):
         line = _line(i, cell)
         if line is not None:
             angle = round(cell.rect.angle_360 / _QUARTER) * _QUARTER % 360
-            pieces.append((angle, line, frames))
-            weights[angle] += len(line.text)
-    turned = weights.most_common(1)[0][0] if weights else 0
-    if turned % 180:
-        turned_width, turned_height = height, width
-    else:
-        turned_width, turned_height = width, height
+            frame = turn(line.frame, width, height, angle)
+            size = min(frame.height, max(frame.width, 1.0) * 2)
+            pieces.append((angle, replace(line, frame=frame, size=size)))
+    return _page(page_no, width, height, pieces)
+
+
+def glyph_text(
+    page_no: int,
+    width: float,
+    height: float,
+    glyphs: Iterable[tuple[int, Glyph]],
+    drawn: Drawn = NOTHING,
+) -> PageText:
+    """Return the pieces of a page that its glyphs make.
+
+    ``glyphs``: in the order they are drawn, each with the angle of its line in degrees and
+    with its place on the page turned back by that (see :func:`geometry.turn`).
+    """
+    by_angle: dict[int, list[Glyph]] = {}
+    for angle, glyph in glyphs:
+        by_angle.setdefault(angle, []).append(glyph)
+    runs = [(angle, run) for angle, group in by_angle.items() for run in runs_of(group)]
+    pieces = [
+        (
+            angle,
+            Line(
+                text=run.text,
+                frame=run.frame,
+                size=run.size,
+                bold=run.bold,
+                monospaced=run.monospaced,
+                cells=(i,),
+                blanks=run.blanks,
+            ),
+        )
+        for i, (angle, run) in enumerate(runs)
+    ]
+    return _page(page_no, width, height, pieces, drawn)
+
+
+def _page(
+    page_no: int,
+    width: float,
+    height: float,
+    pieces: Sequence[tuple[int, Line]],
+    drawn: Drawn = NOTHING,
+) -> PageText:
+    """Turn a page so that most of its text runs to the right.
+
+    ``pieces``: each with its angle, and framed as it lies once turned back by that.
+    """
+    weights: Counter[int] = Counter()
+    for angle, line in pieces:
+        weights[angle] += len(line.text)
+    turned = next((angle for angle, _ in weights.most_common() if angle % _QUARTER == 0), 0)
     return PageText(
         page_no=page_no,
-        width=turned_width,
-        height=turned_height,
+        width=height if turned % 180 else width,
+        height=width if turned % 180 else height,
         turned=turned,
-        lines=tuple(
-            piece
-            for angle, line, frames in pieces
-            if angle == turned
-            for piece in _cut(
-                _turned(line, width, height, turned),
-                [turn(frame, width, height, turned) for frame in frames],
-            )
+        lines=tuple(line for angle, line in pieces if angle == turned),
+        across=tuple(
+            replace(line, frame=_turned(line.frame, width, height, angle, turned))
+            for angle, line in pieces
+            if angle != turned
         ),
-        across=tuple(_turned(line, width, height, turned) for a, line, _ in pieces if a != turned),
         drawn=drawn.turned(width, height, turned),
     )
 
 
-def _cut(line: Line, words: Sequence[Frame]) -> list[Line]:
-    """Keep where a line's words stand, and cut it at gaps too wide for running text."""
-    blanks = [i for i, character in enumerate(line.text) if character == " "]
-    if len(words) != len(blanks) + 1 or not blanks:
-        return [line]
-    spaces = tuple(
-        Blank(offset=offset, left=before.right, right=after.left)
-        for offset, (before, after) in zip(blanks, itertools.pairwise(words), strict=True)
-    )
-    line = replace(line, blanks=spaces)
-    wide = [blank for blank in spaces if blank.right - blank.left >= line.size * _WIDE_GAP_EM]
-    return cut_at(line, wide)
+def _turned(frame: Frame, width: float, height: float, angle: int, turned: int) -> Frame:
+    """Return the frame of a line at ``angle`` as it lies on the page turned by ``turned``."""
+    return turn(turn_back(frame, width, height, angle), width, height, turned)
 
 
 def cut_at(line: Line, blanks: Sequence[Blank]) -> list[Line]:
@@ -173,22 +192,17 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _line(index: int, cell: PdfTextCell | TextCell) -> Line | None:
-    text = " ".join(cell.text.translate(_LIGATURES).replace("\0", "").split())
+    font = cell.font_name if isinstance(cell, PdfTextCell) else ""
+    text = " ".join(meant(word, font) for word in cell.text.replace("\0", "").split())
     if not text:
         return None
     box = cell.rect.to_bounding_box()
-    font = cell.font_name if isinstance(cell, PdfTextCell) else ""
     frame = Frame(left=box.l, top=min(box.t, box.b), right=box.r, bottom=max(box.t, box.b))
     return Line(
         text=text,
         frame=frame,
         size=frame.height,
-        bold=bool(_BOLD.search(font)),
-        monospaced=bool(_MONOSPACED.search(font)),
+        bold=is_bold(font),
+        monospaced=is_monospaced(font),
         cells=(index,),
     )
-
-
-def _turned(line: Line, width: float, height: float, turned: int) -> Line:
-    frame = turn(line.frame, width, height, turned)
-    return replace(line, frame=frame, size=min(frame.height, max(frame.width, 1.0) * 2))

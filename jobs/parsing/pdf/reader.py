@@ -1,4 +1,4 @@
-"""docling-parse opened for what the fast engine needs: lines, words, and what is drawn.
+"""docling-parse opened for what the fast engine needs: letters, and what is drawn.
 
 docling's own backend for it computes rules only to render them, and makes Python objects
 of all words and lines, which takes as long as parsing the page.
@@ -7,6 +7,7 @@ of all words and lines, which takes as long as parsing the page.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +22,17 @@ from docling_parse.pdf_parser import (
     ThreadedPdfParserConfig,
 )
 
-from jobs.parsing.pdf.drawn import Drawn, Shape, drawn_of
-from jobs.parsing.pdf.geometry import Frame
-from jobs.parsing.pdf.lines import PageText, page_text
-from jobs.parsing.pdf.words import Placed
+from jobs.parsing.pdf.drawn import STRAIGHT, Drawn, Shape, drawn_of
+from jobs.parsing.pdf.geometry import Frame, turn
+from jobs.parsing.pdf.glyphs import Glyph
+from jobs.parsing.pdf.lines import PageText, glyph_text
 
-__all__ = ["OpenPdf", "ReadPage", "opened"]
+__all__ = ["OpenPdf", "ReadPage", "opened", "read_page"]
 
 _PAGES_AHEAD = 4
 _PAGES_PER_RELEASE = 128
-_STRAIGHT = 0.5
-"""Points by which a rule may be out of the straight."""
+_TILT = 5
+"""Degrees by which text may lean and still be read as upright."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,9 @@ class OpenPdf:
         """Yield the pages in their order; what the parser holds of one is freed at the next."""
         for result in self._parser.iterate_results():
             yield (
-                _page(result) if result.success else ReadPage(page_no=result.page_number, text=None)
+                read_page(result)
+                if result.success
+                else ReadPage(page_no=result.page_number, text=None)
             )
 
     def close(self) -> None:
@@ -78,8 +81,8 @@ def opened(path: Path, page: int | None = None) -> Iterator[OpenPdf | None]:
     compute = ContentLevel.COMPUTE
     content = ContentConfig(
         char_cells_content_level=compute,
-        word_cells_content_level=compute,
-        line_cells_content_level=ContentLevel.COMPUTE_AND_MATERIALIZE,
+        word_cells_content_level=ContentLevel.SKIP,
+        line_cells_content_level=ContentLevel.SKIP,
         shapes_content_level=compute,
         bitmaps_content_level=ContentLevel.COMPUTE_AND_MATERIALIZE,
         include_bitmap_bytes=False,
@@ -99,36 +102,63 @@ def opened(path: Path, page: int | None = None) -> Iterator[OpenPdf | None]:
         yield document
 
 
-def _page(result: PageParseResult) -> ReadPage:
+def read_page(result: PageParseResult) -> ReadPage:
+    """Return what docling-parse read of a page."""
     width, height = result.page_width, result.page_height
+    decoder = result._require_page_decoder()  # noqa: SLF001 - as docling does
     content = result.get_page()
-    for cell in content.textline_cells:
-        cell.to_top_left_origin(height)
     boxes = [resource.rect for resource in content.bitmap_resources]
     images = [_frame(box.r_x0, box.r_y0, box.r_x2, box.r_y2, height) for box in boxes]
-    text = page_text(
+    text = glyph_text(
         result.page_number,
         width,
         height,
-        content.textline_cells,
-        words=_words(result, height),
-        drawn=_drawn(result, images, width, height),
+        _glyphs(decoder.get_char_cells(), width, height),
+        _drawn(result, images, width, height),
     )
     areas = [image.width * image.height for image in images]
     share = max(areas, default=0.0) / max(width * height, 1.0)
     return ReadPage(page_no=result.page_number, text=text, image=min(share, 1.0))
 
 
-def _words(result: PageParseResult, height: float) -> list[Placed]:
-    cells = result._require_page_decoder().get_word_cells()  # noqa: SLF001 - as docling does
-    return [
-        (cell.text, _frame(cell.r_x0, cell.r_y0, cell.r_x2, cell.r_y2, height)) for cell in cells
-    ]
+def _glyphs(cells: Iterable[Any], width: float, height: float) -> Iterator[tuple[int, Glyph]]:
+    """Yield the letters with the angle of their lines, placed on the page turned back by it."""
+    for cell in cells:
+        x0, y0, x1, y1 = cell.r_x0, cell.r_y0, cell.r_x1, cell.r_y1
+        x2, y2 = cell.r_x2, cell.r_y2
+        if y0 == y1 and x0 <= x1:
+            angle = 0
+            left, top, right, bottom = x0, height - y2, x2, height - y0
+        else:
+            angle = _angle(x1 - x0, y1 - y0, x2 - x1, y2 - y1)
+            if angle % 90 == 0:
+                frame = turn(_frame(x0, y0, x2, y2, height), width, height, angle)
+                left, top, right, bottom = frame.left, frame.top, frame.right, frame.bottom
+            else:
+                left, bottom = _along(x0, height - y0, angle)
+                right, top = _along(x2, height - y2, angle)
+        if top > bottom:
+            top, bottom = bottom, top
+        yield angle, Glyph(cell.text, left, top, right, bottom, cell.font_name)
+
+
+def _angle(along_x: float, along_y: float, up_x: float, up_y: float) -> int:
+    """Return the angle of a line in degrees, a quarter turn if it is near to one."""
+    if not (along_x or along_y):
+        along_x, along_y = up_y, -up_x
+    degrees = round(math.degrees(math.atan2(along_y, along_x)))
+    quarter = round(degrees / 90) * 90
+    return (quarter if abs(degrees - quarter) <= _TILT else degrees) % 360
+
+
+def _along(x: float, y: float, angle: int) -> tuple[float, float]:
+    cosine, sine = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return x * cosine - y * sine, x * sine + y * cosine
 
 
 def _drawn(result: PageParseResult, images: list[Frame], width: float, height: float) -> Drawn:
     decoder = result._require_page_decoder()  # noqa: SLF001 - as docling does
-    lines = decoder.get_shape_lines(horizontal=True, vertical=True, tolerance=_STRAIGHT)
+    lines = decoder.get_shape_lines(horizontal=True, vertical=True, tolerance=STRAIGHT)
     strokes = [_frame(left, bottom, right, top, height) for left, bottom, right, top in lines]
     page = Frame(left=0.0, top=0.0, right=width, bottom=height)
     return drawn_of(strokes, _shapes(decoder.get_page_shapes(), height), images, page)

@@ -35,18 +35,25 @@ _MAX_HEADER_LINES = 6
 
 
 def tabulate(
-    rows: Sequence[Row], rules: Sequence[Frame] = (), shaded: Sequence[Frame] = ()
+    rows: Sequence[Row],
+    rules: Sequence[Frame] = (),
+    shaded: Sequence[Frame] = (),
+    extent: Frame | None = None,
 ) -> Table | None:
-    """Return the table that rows of pieces are, from the top; None if they are none."""
+    """Return the table that rows of pieces are, from the top; None if they are none.
+
+    ``extent``: its width, where rules tell it.
+    """
     between = rivers(rows)
     if not between:
         return None
     frame = around(piece for row in rows for piece in row)
-    ys = _rules_across(frame, rules)
+    ys = _rules_across(frame.union(extent) if extent else frame, rules)
     placed = in_columns(rows, between)
     groups = logical_rows(placed, ys)
     cells = cells_of(groups)
-    inner = [y for y in ys if frame.top < y < frame.bottom]
+    first, last = (min(piece.frame.middle for piece in row) for row in (rows[0], rows[-1]))
+    inner = [y for y in ys if first < y < last]
     ruled = len(ys) > 1 or bool(inner)
     if not is_convincing(cells, len(between) + 1, ruled=ruled):
         return None
@@ -82,9 +89,8 @@ def _above_rule(groups: Sequence[Sequence[TextRow]], inner: Sequence[float]) -> 
     for y in inner:
         above = sum(top < y for top in tops)
         n_lines = sum(map(len, groups[:above]))
-        if 0 < above < len(groups) and n_lines <= _MAX_HEADER_LINES:
-            return above
-        break
+        if 0 < above < len(groups):
+            return above if n_lines <= _MAX_HEADER_LINES else 0
     return 0
 
 

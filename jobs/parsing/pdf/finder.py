@@ -59,7 +59,7 @@ def find_tables(pieces: Sequence[Line], rules: Rules) -> tuple[list[Table], list
         rows = text_rows(inside)
         if not rows or _is_prose(rows, last.width):
             continue
-        table = tabulate(rows, rules.horizontal, rules.shaded)
+        table = tabulate(rows, rules.horizontal, rules.shaded, first.union(last))
         if table is not None:
             tables.append(table)
             taken = set(inside)

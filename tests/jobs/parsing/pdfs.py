@@ -7,10 +7,12 @@ from collections.abc import Sequence
 REGULAR, BOLD, MONO = "F1", "F2", "F3"
 Text = tuple[float, float, str, float, str]
 """Left, baseline from the bottom, font, size, text; in points."""
+Rule = tuple[float, float, float, float]
+"""A stroke from left, bottom to right, top; in points."""
 
 
 def pdf(
-    pages: Sequence[Sequence[Text]],
+    pages: Sequence[Sequence[Text | Rule]],
     *,
     broken: Sequence[int] = (),
     rotate: int = 0,
@@ -64,8 +66,34 @@ def paragraph(
     return [(left, top - 12 * i, font, size, line) for i, line in enumerate(lines)]
 
 
-def _show(text: Text) -> bytes:
-    left, bottom, font, size, words = text
+def rows(
+    cells: Sequence[Sequence[str]],
+    lefts: Sequence[float],
+    *,
+    top: float,
+    step: float = 14,
+    header: str = REGULAR,
+) -> list[Text]:
+    """Return the cells of a table, row below row, each at the left edge of its column."""
+    return [
+        (left, top - step * row, header if row == 0 else REGULAR, 10, text)
+        for row, texts in enumerate(cells)
+        for left, text in zip(lefts, texts, strict=True)
+        if text
+    ]
+
+
+def grid(xs: Sequence[float], ys: Sequence[float]) -> list[Rule]:
+    """Return the rules of a whole grid."""
+    across = [(xs[0], y, xs[-1], y) for y in ys]
+    return across + [(x, min(ys), x, max(ys)) for x in xs]
+
+
+def _show(item: Text | Rule) -> bytes:
+    if len(item) == 4:
+        left, bottom, right, top = item
+        return f"0.5 w {left} {bottom} m {right} {top} l S".encode()
+    left, bottom, font, size, words = item
     escaped = words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
     return f"BT /{font} {size} Tf {left} {bottom} Td ({escaped}) Tj ET".encode("cp1252")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from docling.datamodel.base_models import InputFormat
 
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import add_docling
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.docling_reader import read_with_docling
+from jobs.parsing.formats.asciidoc import plain_macros
 from jobs.parsing.text import clean, decode, decode_warnings
 
 __all__ = ["read"]
@@ -18,11 +21,18 @@ _FORMATS = {
     "vtt": InputFormat.VTT,
 }
 
+_HEADER = re.compile(r"\AWEBVTT[ \t]+-+[ \t]*(.*)")
+"""The first line of a WebVTT file with a title behind a dash."""
+
 
 def read(source: Source) -> Converted:
     """Read an AsciiDoc, LaTeX or WebVTT file."""
     text = clean(decode(source.path.read_bytes()))
     builder = DocumentBuilder()
     builder.warnings += decode_warnings(text)
+    if source.format == "adoc":
+        text = plain_macros(text)
+    elif source.format == "vtt":
+        text = _HEADER.sub(r"WEBVTT \1", text)
     add_docling(builder, read_with_docling(text.encode(), _FORMATS[source.format]))
     return Converted(document=builder.build(), warnings=tuple(builder.warnings))

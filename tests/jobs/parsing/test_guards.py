@@ -115,7 +115,7 @@ def test_names_what_is_not_read(tmp_path: Path) -> None:
     """Formats without a reader are unsupported."""
     path = tmp_path / "a"
     path.write_bytes(b"x")
-    assert kind(path, "doc") == "unsupported_format"
+    assert kind(path, "rar") == "unsupported_format"
 
 
 def test_reads_no_more_than_the_prolog() -> None:

@@ -10,11 +10,13 @@ import functools
 import importlib.util
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from chunking.errors import ConfigError
@@ -36,6 +38,11 @@ _MIN_ORIENTATION_CONFIDENCE = 2.0
 _MIN_CONFIDENCE = 0.5
 """Below it, what was read are specks, drawings or another script rather than words."""
 _SAME_SIZE = 1.3
+_QUARTER, _HALF = 90, 180
+_SURE = 0.9
+"""Below it on the whole, a page may be upside down."""
+_LONG = 2.0
+"""From which ratio of its sides a box tells the direction of its line."""
 Name = Literal["none", "tesserocr", "rapidocr"]
 
 
@@ -222,38 +229,81 @@ class _RapidOcr:
     dpi = 200
 
     def __init__(self) -> None:
-        self._reader: Any = None
+        self._reader: Callable[..., Any] | None = None
 
     def read(self, image: Image.Image) -> Reading:
-        """Return the lines of the page."""
-        import numpy as np  # noqa: PLC0415 - with the engine
+        """Return the lines of the page, turned upright first.
 
+        Lines that run up or down stand in boxes higher than wide. Which way is up shows in
+        how sure the engine is: its own classifier would turn lines, not the page.
+        """
+        turned = 0
+        found = self._found(image)
+        if _mostly_upright_boxes(found):
+            turned = _QUARTER
+            found = self._found(image.rotate(-turned, expand=True))
+        if _certainty(found) < _SURE:
+            other = self._found(image.rotate(-turned - _HALF, expand=True))
+            if _certainty(other) > _certainty(found):
+                turned, found = turned + _HALF, other
+        lines = tuple(line for line, score in found if line.text and score >= _MIN_CONFIDENCE)
+        return Reading(lines=lines, turned=turned)
+
+    def _found(self, image: Image.Image) -> list[_Scored]:
         if self._reader is None:
-            from rapidocr import RapidOCR  # noqa: PLC0415 - an extra
-
-            self._reader = RapidOCR(
-                params={
-                    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
-                    "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-                    "Global.log_level": "critical",
-                }
-            )
+            self._reader = _rapidocr()
         found = self._reader(np.asarray(image.convert("RGB"))[:, :, ::-1])
         if found.boxes is None or found.txts is None:
-            return Reading(lines=())
-        lines = []
-        for corners, raw, score in zip(found.boxes, found.txts, found.scores, strict=True):
-            text = " ".join(raw.split())
-            if not text or score < _MIN_CONFIDENCE:
-                continue
-            (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
-            box = OcrLine(
-                text=text,
-                left=float(left),
-                top=float(top),
-                right=float(right),
-                bottom=float(bottom),
-                size=float(bottom - top),
-            )
-            lines.append(box)
-        return Reading(lines=tuple(lines))
+            return []
+        return [
+            (_line(corners, text), float(score))
+            for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True)
+        ]
+
+
+_Scored = tuple[OcrLine, float]
+"""A line and how sure the engine is of it, 0 to 1."""
+
+
+def _rapidocr() -> Callable[..., Any]:
+    from rapidocr import RapidOCR  # noqa: PLC0415 - an extra
+
+    return RapidOCR(
+        params={
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+            "Global.log_level": "critical",
+            "Global.text_score": 0.0,
+            "Global.use_cls": False,
+        }
+    )
+
+
+def _line(corners: NDArray[np.float32], text: str) -> OcrLine:
+    (left, top), (right, bottom) = corners.min(axis=0), corners.max(axis=0)
+    return OcrLine(
+        text=" ".join(text.split()),
+        left=float(left),
+        top=float(top),
+        right=float(right),
+        bottom=float(bottom),
+        size=float(bottom - top),
+    )
+
+
+def _mostly_upright_boxes(found: Sequence[_Scored]) -> bool:
+    lengths = [
+        (line.bottom - line.top, line.right - line.left)
+        for line, _ in found
+        if max(line.bottom - line.top, line.right - line.left)
+        > _LONG * min(line.bottom - line.top, line.right - line.left)
+    ]
+    return sum(height for height, width in lengths if height > width) > sum(
+        width for height, width in lengths if width > height
+    )
+
+
+def _certainty(found: Sequence[_Scored]) -> float:
+    """Return how sure the engine is of what it has read, per character."""
+    n_chars = sum(len(line.text) for line, _ in found)
+    return sum(score * len(line.text) for line, score in found) / n_chars if n_chars else 0.0

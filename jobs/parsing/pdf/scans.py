@@ -13,6 +13,7 @@ from pathlib import Path
 import pypdfium2
 from PIL import Image
 
+from jobs.parsing.deskew import straightened
 from jobs.parsing.ocr import OcrEngine, smoothed
 from jobs.parsing.pdf import second
 from jobs.parsing.pdf.lines import Frame, Line, PageText
@@ -89,21 +90,26 @@ def read_scans(path: Path, numbers: Iterable[int], engine: OcrEngine) -> Mapping
 def image_text(
     number: int, image: Image.Image, width: float, height: float, engine: OcrEngine
 ) -> PageText:
-    """Return what OCR reads from the image of a page of ``width`` x ``height`` points."""
-    reading = engine.read(image)
+    """Return what OCR reads from the image of a page of ``width`` x ``height`` points.
+
+    Frames are those of the straightened page, where it lay askew.
+    """
+    straight, _ = straightened(image)
+    reading = engine.read(straight)
+    scale_x, scale_y = width / image.width, height / image.height
+    # Turned about its middle, the page has grown alike on both sides.
+    dx, dy = (straight.width - image.width) / 2, (straight.height - image.height) / 2
     if reading.turned % 180:
         width, height = height, width
-        scale_x, scale_y = width / image.height, height / image.width
-    else:
-        scale_x, scale_y = width / image.width, height / image.height
+        scale_x, scale_y, dx, dy = scale_y, scale_x, dy, dx
     lines = tuple(
         Line(
             text=line.text,
             frame=Frame(
-                left=line.left * scale_x,
-                top=line.top * scale_y,
-                right=line.right * scale_x,
-                bottom=line.bottom * scale_y,
+                left=max(line.left - dx, 0.0) * scale_x,
+                top=max(line.top - dy, 0.0) * scale_y,
+                right=max(line.right - dx, 0.0) * scale_x,
+                bottom=max(line.bottom - dy, 0.0) * scale_y,
             ),
             size=line.size * scale_y,
             bold=False,

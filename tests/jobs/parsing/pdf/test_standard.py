@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from weights import LAYOUT, make_weights
 
 from chunking.errors import ConfigError
 from jobs.config import Config, LimitsConfig, ParserConfig
 from jobs.parsing.available import fix_parser
 from jobs.parsing.pool import ChildParser
 from tests.jobs.parsing.made import check_laws
+from tests.jobs.parsing.pdf.weights import LAYOUT, make_weights
 from tests.jobs.parsing.pdfs import REGULAR, Text, paragraph, pdf
 
 pytestmark = pytest.mark.slow

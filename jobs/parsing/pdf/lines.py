@@ -12,7 +12,8 @@ from docling_core.types.doc.page import PdfTextCell, TextCell
 from jobs.parsing.pdf.drawn import NOTHING, Drawn
 from jobs.parsing.pdf.fonts import is_bold, is_monospaced, meant
 from jobs.parsing.pdf.geometry import Frame, turn, turn_back
-from jobs.parsing.pdf.glyphs import Glyph, runs_of
+from jobs.parsing.pdf.glyphs import Glyph
+from jobs.parsing.pdf.runs import runs_of
 from jobs.parsing.pdf.words import Blank
 
 __all__ = ["Frame", "Line", "PageText", "body_size", "cut_at", "glyph_text", "page_text"]

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from chunking import ids
-from chunking.errors import StoreError
+from chunking.errors import ObjectNotFoundError, StoreError
 from chunking.model import Block, Tokens
 from chunking.pooling import TokenRange
 from jobs import layout
@@ -191,6 +191,9 @@ class SentenceStore:
 
     def _structure(self, structure_ref: str, doc_id: str) -> pa.Table:
         rows = self._file(structure_ref).of(doc_id)
+        if not rows.num_rows:
+            msg = f"{structure_ref} holds no document {doc_id}"
+            raise ObjectNotFoundError(msg)
         if rows.num_rows != 1 or not rows.schema.equals(STRUCTURE):
             raise StoreError(_damaged(structure_ref))
         return rows

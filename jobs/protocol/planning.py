@@ -220,7 +220,7 @@ class _Chooser:
             attempts=attempts,
             adoptable=committed.adoptable if committed and adopt else None,
             source_name=item.source_name or self._settings.source_name,
-            structure_ref=item.structure_ref or (before.structure_ref if before else None),
+            structure_ref=item.structure_ref or self._structure(before),
         )
 
     def _same(self, row: KnownDocument | None, item: SourceItem) -> KnownDocument | None:
@@ -228,6 +228,13 @@ class _Chooser:
         if row is None or row.etag != item.etag or row.fingerprint != self._settings.fingerprint:
             return None
         return row
+
+    def _structure(self, before: KnownDocument | None) -> str | None:
+        """Return where the structure of an earlier version lies, and of what was inside it."""
+        if before is None:
+            return None
+        family = (before, *self._members.get(before.doc_id, ()))
+        return next((row.structure_ref for row in family if row.structure_ref), None)
 
     def _all_final(self, row: KnownDocument, members: Iterable[KnownDocument]) -> bool:
         """Tell whether nothing is to be tried again, of members those of the same attempt."""

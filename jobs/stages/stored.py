@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from chunking.errors import StoreError
+from chunking.errors import ObjectNotFoundError, StoreError
 from chunking.model import Tokens
 from jobs.blocks import blocks_array, list_array
 from jobs.ports import ModelFacts, ObjectStore
@@ -76,6 +76,8 @@ def _found(plan: PlanRow, what: str, read: Callable[[str], T | None]) -> T | Non
     try:
         return read(plan.structure_ref)
     except StoreError as error:
+        if plan.parent_doc_id is not None and isinstance(error, ObjectNotFoundError):
+            return None  # it came in the document since
         _LOG.warning("%s: its %s are not used: %s", plan.source_key, what, error)
         return None
 

@@ -16,8 +16,10 @@ _MAX_RECORDS = 500
 _MIN_CONSISTENT = 0.9
 _MIN_RECORDS = 2
 _MIN_SURE_RECORDS = 4
+_MOST_TITLES = 3
+_MIN_WIDTH = 3
 _MAX_PROSE_CELL = 100
-_PROSE = re.compile(r"[,;]\s+\w")
+_PROSE = {delimiter: re.compile(rf"{delimiter}\s+\w") for delimiter in ",;"}
 _SINGLE = re.compile(r"[^\W_][^.!?;:,*#=`|]{0,39}")
 _MAX_SINGLE_WORDS = 4
 _MIN_SINGLE_LINES = 5
@@ -38,7 +40,8 @@ def is_table(text: str, *, whole: bool) -> bool:
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     records: list[list[str]] = []
     # A field beyond the reader's limit ends it: the records before it decide.
     with contextlib.suppress(csv.Error):
@@ -48,6 +51,7 @@ def _records(text: str, delimiter: str) -> list[list[str]]:
 
 def _is_delimited(text: str, delimiter: str) -> bool:
     records = _records(text, delimiter)
+    records = _below_titles(records)
     if len(records) < _MIN_RECORDS:
         return False
     width, count = Counter(map(len, records)).most_common(1)[0]
@@ -56,6 +60,15 @@ def _is_delimited(text: str, delimiter: str) -> bool:
     if _unquoted_prose(text, records, delimiter):
         return False
     return count / len(records) >= _MIN_CONSISTENT or _open_quote(text, records, width)
+
+
+def _below_titles(records: list[list[str]]) -> list[list[str]]:
+    """Return the records without up to three lines of one field above wider ones."""
+    first = next((i for i, record in enumerate(records) if len(record) > 1), 0)
+    wide = records[first:]
+    if first > _MOST_TITLES or len(wide) < _MIN_SURE_RECORDS or len(wide[0]) < _MIN_WIDTH:
+        return records
+    return wide
 
 
 def _open_quote(text: str, records: list[list[str]], width: int) -> bool:
@@ -70,10 +83,10 @@ def _open_quote(text: str, records: list[list[str]], width: int) -> bool:
 
 def _unquoted_prose(text: str, records: list[list[str]], delimiter: str) -> bool:
     """Tell whether the delimiter is a mark of running text: followed by blanks, in sentences."""
-    if delimiter not in ",;" or '"' in text:
+    if delimiter not in _PROSE or '"' in text:
         return False
     cells = sum(len(record) - 1 for record in records)
-    spaced = len(_PROSE.findall(text))
+    spaced = len(_PROSE[delimiter].findall(text))
     return spaced > cells / 2 and len(records) < _MIN_SURE_RECORDS * 5
 
 

@@ -2,13 +2,15 @@
 
 Read with the standard library; docling's reader fails on one column, takes the first
 kilobyte's delimiter by luck, and knows neither UTF-16 nor a lone open quote. The
-delimiter is the one of ``, ; tab |`` that splits the rows most evenly.
+delimiter is the one of ``, ; tab |`` that splits the rows most evenly. Lines of one cell
+above a table are paragraphs; a first row of numbers only is no header.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -20,6 +22,9 @@ from jobs.parsing.text import decode, decode_warnings
 __all__ = ["read", "sniff_delimiter"]
 
 _DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"[-+]?(?:\d[\d.,' ]*)?\d(?:[eE][-+]?\d+)?\s*[%€$£]?")
+_MOST_TITLES = 10
+_MIN_WIDE_ROWS = 3
 _SAMPLE_ROWS = 200
 _FIELD_LIMIT = 1 << 30
 _OPEN_QUOTE_LINES = 100
@@ -37,8 +42,30 @@ def read(source: Source) -> Converted:
     if any(cell.count("\n") > _OPEN_QUOTE_LINES for row in rows for cell in row):
         builder.warn("a quotation mark never closes: quotation marks were taken as text")
         rows = list(_rows(text, delimiter, quoted=False))
-    builder.table(rows)
+    titles, rows = _titles(rows)
+    for title in titles:
+        builder.add("paragraph", title)
+    used = {i for row in rows for i, cell in enumerate(row) if cell.strip()}
+    rows = [[cell for i, cell in enumerate(row) if i in used] for row in rows]
+    builder.table(rows, header=not _all_numbers(next(filter(any, rows), [])))
     return Converted(document=builder.build(), parser="csv", warnings=tuple(builder.warnings))
+
+
+def _titles(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Split off lines above a table: lone cells before the first of many wide rows."""
+    filled = [[cell for cell in row if cell.strip()] for row in rows]
+    first = next((i for i, row in enumerate(filled) if len(row) > 1), 0)
+    lone = [row[0] for row in filled[:first] if row]
+    if not lone or first > _MOST_TITLES or len(filled) - first < _MIN_WIDE_ROWS:
+        return [], rows
+    wide = sum(len(row) > 1 for row in filled[first:])
+    return (lone, rows[first:]) if wide == sum(map(bool, filled[first:])) else ([], rows)
+
+
+def _all_numbers(row: list[str]) -> bool:
+    """Tell whether every cell of a row is a number, so that it names no columns."""
+    cells = [cell.strip() for cell in row if cell.strip()]
+    return bool(cells) and all(map(_NUMBER.fullmatch, cells))
 
 
 def sniff_delimiter(text: str) -> str:

@@ -45,7 +45,7 @@ def read(source: Source) -> Converted:
             builder.warn(f"the book has no page {name}")
             missing = True
         else:
-            add_html(builder, decode(data, declared_charset(data)), head=False)
+            add_html(builder, decode(data, declared_charset(data)), head=False, title=False)
     return Converted(
         document=builder.build(),
         status="partial" if missing else "ok",
@@ -84,6 +84,7 @@ def _spine(package_name: str, package: etree._Element) -> list[str]:
     for reference in package.iter("{*}itemref"):
         item = items.get(reference.get("idref"))
         href = unquote((item.get("href") or "").partition("#")[0]) if item is not None else ""
-        if item is not None and href and "html" in (item.get("media-type") or "html"):
+        kind = (item.get("media-type") or "html") if item is not None else ""
+        if href and ("html" in kind or "svg" in kind):
             names.append(posixpath.normpath(posixpath.join(base, href)))
     return names

@@ -30,11 +30,13 @@ from jobs.parsing.formats.layout_tables import layout_tables
 from jobs.parsing.formats.markup import (
     BLOCKS,
     KNOWN,
+    NOTE_TYPES,
     code_info,
     code_language,
     declared_charset,
     is_hidden,
     is_note_mark,
+    is_of_type,
     parse_markup,
 )
 from jobs.parsing.formats.mathml import math_text
@@ -68,8 +70,11 @@ def read(source: Source) -> Converted:
     return Converted(document=builder.build(), parser="html", warnings=tuple(builder.warnings))
 
 
-def add_html(builder: DocumentBuilder, text: str, *, head: bool = True) -> None:
-    """Add the blocks of HTML text; with ``head``, its title and metadata too."""
+def add_html(builder: DocumentBuilder, text: str, *, head: bool = True, title: bool = True) -> None:
+    """Add the blocks of HTML text; with ``head``, its title and metadata too.
+
+    ``title``: whether its only ``h1`` is the document's title, not that of a part.
+    """
     root, flattened = parse_markup(clean(text))
     if root is None:
         return
@@ -77,7 +82,7 @@ def add_html(builder: DocumentBuilder, text: str, *, head: bool = True) -> None:
         builder.warn("elements are nested too deep: structure was left out, text kept")
     if head:
         _read_head(builder, root)
-    _Walk(builder, root).run()
+    _Walk(builder, root, title=title).run()
 
 
 def _read_head(builder: DocumentBuilder, root: etree._Element) -> None:
@@ -109,26 +114,28 @@ class _Table:
 class _Walk:
     """One pass over the tree, without recursion; text gathers until a block ends."""
 
-    def __init__(self, builder: DocumentBuilder, root: etree._Element) -> None:
+    def __init__(self, builder: DocumentBuilder, root: etree._Element, *, title: bool) -> None:
         self._builder = builder
         self._root = root
         self._buffer: list[str] = []
         self._pictures: list[str] = []
         self._verbatim = 0
         self._held = 0
+        self._notes = 0
         self._lists: list[_List] = []
         self._n_lists = 0
         self._marker: tuple[str, int, int] | None = None
         self._tables: list[_Table | None] = []
         self._sections: list[tuple[tuple[int, str], ...]] = []
-        self._one_h1 = sum(1 for _ in root.iter("{*}h1")) == 1
+        self._one_h1 = title and sum(1 for _ in root.iter("{*}h1")) == 1
         self._layout = layout_tables(root)
         self._start: dict[str, Callable[[etree._Element], None]] = {
             "br": self._break, "img": self._picture, "ul": self._open_list, "ol": self._open_list,
             "menu": self._open_list, "dir": self._open_list, "dl": self._open_list,
             "li": self._open_item, "dt": self._open_item, "dd": self._open_item,
             "table": self._open_table, "tr": self._open_row, "thead": self._open_thead,
-            "rt": self._open_ruby, "sup": self._open_raised, "input": self._field,
+            "rt": self._open_ruby, "sup": self._open_mark, "a": self._open_mark,
+            "input": self._field, "aside": self._open_aside,
             **dict.fromkeys(_VERBATIM, self._open_verbatim),
         }  # fmt: skip
         self._end: dict[str, Callable[[etree._Element], None]] = {
@@ -137,7 +144,8 @@ class _Walk:
             "li": self._close_item, "dt": self._close_item, "dd": self._close_item,
             "td": self._close_cell, "th": self._close_cell, "thead": self._close_thead,
             "caption": self._close_caption, "figcaption": self._close_caption,
-            "rt": self._close_ruby, "sup": self._close_raised, "p": self._close_paragraph,
+            "rt": self._close_ruby, "sup": self._close_mark, "a": self._close_mark,
+            "aside": self._close_aside, "p": self._close_paragraph,
             **dict.fromkeys(_HEADINGS, self._close_heading),
             **dict.fromkeys(_VERBATIM, self._close_verbatim),
         }  # fmt: skip
@@ -218,13 +226,20 @@ class _Walk:
     def _close_ruby(self, _: etree._Element) -> None:
         self._buffer.append(")")
 
-    def _open_raised(self, element: etree._Element) -> None:
+    def _open_mark(self, element: etree._Element) -> None:
         if is_note_mark(element):
             self._buffer.append("[")
 
-    def _close_raised(self, element: etree._Element) -> None:
+    def _close_mark(self, element: etree._Element) -> None:
         if is_note_mark(element):
             self._buffer.append("]")
+
+    def _open_aside(self, element: etree._Element) -> None:
+        self._notes += is_of_type(element, NOTE_TYPES)
+
+    def _close_aside(self, element: etree._Element) -> None:
+        self._flush()
+        self._notes -= is_of_type(element, NOTE_TYPES)
 
     def _close_paragraph(self, element: etree._Element) -> None:
         kind = _PARAGRAPHS.get(element.get("class") or "")
@@ -261,7 +276,7 @@ class _Walk:
             self._builder.list_item(text, marker=marker, depth=depth, list_id=list_id)
             self._marker = None
         else:
-            self._builder.add("paragraph", text)
+            self._builder.add("footnote" if self._notes else "paragraph", text)
 
     def _close_heading(self, element: etree._Element) -> None:
         self._held -= 1

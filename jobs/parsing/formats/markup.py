@@ -13,11 +13,13 @@ __all__ = [
     "HIDDEN",
     "INFO",
     "KNOWN",
+    "NOTE_TYPES",
     "code_info",
     "code_language",
     "declared_charset",
     "is_hidden",
     "is_note_mark",
+    "is_of_type",
     "parse_markup",
 ]
 
@@ -68,7 +70,12 @@ INFO = "data-fence-info"
 """The attribute of a ``pre`` that holds the info string of a Markdown fence."""
 
 _MARK_CHARS = 5
-_XHTML_LINK = "{http://www.w3.org/1999/xhtml}a"
+_LINKS = ("a", "{http://www.w3.org/1999/xhtml}a")
+_EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
+_PAGE_BREAK = frozenset({"pagebreak", "doc-pagebreak"})
+_NOTE_REFERENCE = frozenset({"noteref", "doc-noteref"})
+NOTE_TYPES = frozenset({"footnote", "endnote", "rearnote", "doc-footnote", "doc-endnote"})
+"""Roles and EPUB types of elements that hold a note."""
 _FILE_NAMES = ("data-filename", "data-file", "data-file-name", "data-path", "data-title")
 
 _SHOWN_TWICE = frozenset({"katex-html", "MathJax_Preview", "MJX_Assistive_MathML"})
@@ -87,17 +94,36 @@ def is_hidden(element: etree._Element, tag: str) -> bool:
     """
     if tag in HIDDEN or (tag == "span" and element.get("class") in _SHOWN_TWICE):
         return True
+    if is_of_type(element, _PAGE_BREAK):
+        return True
     style = element.get("style")
     return style is not None and _NO_DISPLAY.search(style) is not None
 
 
 def is_note_mark(element: etree._Element) -> bool:
-    """Return whether a ``sup`` holds nothing but a link to a note on the page, not in brackets."""
-    links = list(element)
-    if len(links) != 1 or links[0].tag not in ("a", _XHTML_LINK) or (element.text or "").strip():
+    """Return whether a raised link, or a link said to be one, leads to a note of its own.
+
+    Not where its text has brackets already.
+    """
+    if element.tag in _LINKS:
+        link = element if is_of_type(element, _NOTE_REFERENCE) else None
+        parent = element.getparent()
+        if link is None or (parent is not None and is_note_mark(parent)):
+            return False
+    else:
+        links = list(element)
+        alone = len(links) == 1 and not (element.text or "").strip()
+        link = links[0] if alone and links[0].tag in _LINKS else None
+    if link is None:
         return False
-    text = "".join(links[0].itertext()).strip()
-    return "#" in (links[0].get("href") or "") and text.isalnum() and len(text) <= _MARK_CHARS
+    text = "".join(link.itertext()).strip()
+    return "#" in (link.get("href") or "") and text.isalnum() and len(text) <= _MARK_CHARS
+
+
+def is_of_type(element: etree._Element, types: frozenset[str]) -> bool:
+    """Return whether an element's role or EPUB type is one of some."""
+    said = element.get("role") or element.get(_EPUB_TYPE) or element.get("epub:type")
+    return said is not None and not types.isdisjoint(said.lower().split())
 
 
 def code_language(element: etree._Element) -> str | None:

@@ -8,12 +8,14 @@ files, the median and the 5th percentile of
 - recall: of the other reader's words, those in our text, furniture, title or metadata,
 - precision: of the words of our text and furniture, those that the other reader has,
 - order (PDF only): words of our text that follow each other as they do in the other's,
+- confirmed (PDF only): recall, but a word is only missing if PDFium sees it, too,
 
 and the worst files by each. Poppler reads a PDF in three ways (reading order, as drawn, as
 laid out): for recall, precision and order the one counts that is nearest to ours, since
-where it disagrees with itself either is right. The goals are a median recall of 0.995 and
-a 5th percentile of 0.95. ``--json`` also writes all figures, with the missing and the
-extra words of each file. Needs poppler's ``pdftotext`` and the package ``marko``.
+where it disagrees with itself either is right. PDFs in whose text layer poppler finds no
+meaning (shifted letters, glyph names) are named and not compared. The goals are a median
+recall of 0.995 and a 5th percentile of 0.95. ``--json`` also writes all figures, with the
+missing and the extra words of each file. Needs poppler's ``pdftotext`` and ``marko``.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import json
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,14 +36,19 @@ import lxml.etree
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from independent_readers import READERS, read_pdf  # noqa: E402 - run by path, not installed
-from word_measures import Words, coverage, order, read_words  # noqa: E402 - as above
+from independent_readers import (  # noqa: E402 - run by path, not installed
+    READERS,
+    read_pdf,
+    read_pdf_again,
+)
+from word_measures import Coverage, Words, coverage, order, read_words  # noqa: E402 - as above
 
 from jobs.config import LimitsConfig, ParserConfig  # noqa: E402 - as above
+from jobs.parsing.pdf.legible import MAX_ILLEGIBLE, illegible_share  # noqa: E402 - as above
 from jobs.parsing.pool import ChildParser  # noqa: E402 - as above
 from jobs.ports import ParseOutcome  # noqa: E402 - as above
 
-MEASURES = ("recall", "precision", "order")
+MEASURES = ("recall", "precision", "order", "confirmed")
 _LOW = 0.05
 _UNREADABLE = (
     *(BadZipFile, KeyError, StopIteration, ValueError, LookupError, TypeError, OSError),
@@ -51,7 +59,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One file that both read; ``order`` is None but for PDF."""
+    """One file that both read; ``order`` and ``confirmed`` are None but for PDF."""
 
     path: str
     format: str
@@ -59,6 +67,7 @@ class Compared:
     recall: float
     precision: float
     order: float | None
+    confirmed: float | None
     missing: tuple[str, ...]
     extra: tuple[str, ...]
 
@@ -87,26 +96,31 @@ def compare(path: Path, outcome: ParseOutcome) -> Compared | None:
     body = read_words(document.text)
     ours = read_words("\n".join([document.text, *document.furniture]))
     beside = read_words("\n".join([document.title or "", *document.metadata.values()]))
-    nearest = max((coverage(words, ours, beside) for words in theirs), key=lambda c: c.recall)
+    all_coverages = [coverage(words, ours, beside) for words in theirs]
+    nearest = max(all_coverages, key=lambda each: each.recall)
+    is_pdf = outcome.format == "pdf"
     return Compared(
         path=str(path),
         format=outcome.format,
         n_words=nearest.n_words,
         recall=nearest.recall,
-        precision=max(coverage(words, ours, beside).precision for words in theirs),
-        order=_order(theirs, body) if outcome.format == "pdf" else None,
+        precision=max(each.precision for each in all_coverages),
+        order=max(order(words, body) for words in theirs) if is_pdf else None,
+        confirmed=_confirmed(path, nearest, ours, beside) if is_pdf else None,
         missing=nearest.missing,
         extra=nearest.extra,
     )
 
 
-def _order(theirs: Sequence[Words], ours: Words) -> float:
-    return max(order(words, ours) for words in theirs)
+def _confirmed(path: Path, first: Coverage, ours: Words, beside: Words) -> float:
+    second = coverage(read_words(read_pdf_again(path)), ours, beside)
+    agreed = Counter(first.missing) & Counter(second.missing)
+    return 1 - agreed.total() / max(first.n_words, 1)
 
 
 def _other_texts(path: Path, file_format: str) -> list[str]:
     if file_format == "pdf":
-        return read_pdf(path)
+        return [text for text in read_pdf(path) if illegible_share(text) <= MAX_ILLEGIBLE]
     reader = READERS.get(file_format)
     return [] if reader is None else [reader(path)]
 
@@ -180,7 +194,9 @@ def worst(compared: Sequence[Compared], measure: str, n: int) -> Iterator[str]:
     )
     yield f"worst by {measure}:"
     for each in ranked[:n]:
-        words = {"recall": each.missing, "precision": each.extra}.get(measure, ())
+        words = {"recall": each.missing, "precision": each.extra, "confirmed": each.missing}.get(
+            measure, ()
+        )
         shown = " ".join(words[:12])
         yield f"  {getattr(each, measure):.4f} {each.path} ({each.n_words} words) {shown}".rstrip()
 
@@ -203,7 +219,9 @@ def main() -> None:
         for measure in MEASURES:
             if _values(group, measure):
                 print("\n".join(worst(group, measure, options.worst)))
-    print(f"\nnot parsed: {len(tally.unparsed)}, no words to compare: {len(tally.unread)}")
+    print(f"\nno (meaningful) words to compare: {len(tally.unread)}")
+    print("\n".join(f"  {path}" for path in tally.unread))
+    print(f"not parsed: {len(tally.unparsed)}")
     print("\n".join(f"  {path}: {why}" for path, why in tally.unparsed))
     print(f"{tally.seconds:.0f} s")
     if options.json:

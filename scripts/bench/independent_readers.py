@@ -12,6 +12,7 @@ and the packages made of them by lxml, the rest by the standard library.
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.header
 import email.message
@@ -23,21 +24,23 @@ from pathlib import Path
 
 import marko
 import openpyxl
+import pypdfium2
 from markup_walks import decoded, html_text, xml_text
 from package_readers import docx, epub, odf, pptx, xlsx_drawings
 
-__all__ = ["READERS", "read_pdf"]
+__all__ = ["READERS", "read_pdf", "read_pdf_again"]
 
 _PDF_MODES = ("", "-raw", "-layout")
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _KEY = re.compile(r"^\s*[-\w ]+[:=]\s", re.MULTILINE)
 _VTT_NOISE = re.compile(
-    r"\A.?WEBVTT[^\n]*|^NOTE\b.*?(?:\n\s*\n|\Z)|^STYLE\b.*?(?:\n\s*\n|\Z)|^[^\n]*-->[^\n]*$"
+    r"\A.?WEBVTT[^\n]*|^NOTE\b.*?(?:\n\s*\n|\Z)|^STYLE\b.*?(?:\n\s*\n|\Z)"
+    r"|^(?:[^\n]*\n)?[^\n]*-->[^\n]*$"
     r"|<[^<>\n]*>",
     re.MULTILINE | re.DOTALL,
 )
 _ADOC_NOISE = re.compile(
-    r"^:[^:\n]+:.*$|^\[[^\]\n]*\]$|^//.*$|^(?:include|image|video|audio|ifn?def|endif|ifeval)::.*$"
+    r"^:[^:\n]+:.*$|^\[\[?[^\]\n]*\]\]?$|^//.*$|^(?:include|image|video|audio|ifn?def|endif|ifeval)::.*$"
     r"|\b(?:link|xref|image|icon|mailto|kbd|footnote):+[^\s\[\]]*(?=\[)|<<[^<>,\n]*,|https?://[^\s\[\]]+(?=\[)"
     r"|\{[\w-]+\}|^a\|",
     re.MULTILINE,
@@ -56,6 +59,21 @@ def read_pdf(path: Path) -> list[str]:
         if done.returncode == 0:
             texts.append(done.stdout.decode("utf-8", "replace"))
     return texts
+
+
+def read_pdf_again(path: Path) -> str:
+    """Return the text of a PDF as PDFium reads it, as a second opinion; empty if it cannot."""
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError:
+        return ""
+    texts = []
+    with contextlib.closing(document):
+        for number in range(len(document)):
+            with contextlib.suppress(pypdfium2.PdfiumError):
+                texts.append(document[number].get_textpage().get_text_range())
+    # PDFium's sign for a hyphen at the end of a line.
+    return "\n".join(texts).replace("\ufffe", "-\n").replace("-\n\r\n", "-\n")
 
 
 def _plain(path: Path) -> str:

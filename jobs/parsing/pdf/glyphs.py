@@ -15,9 +15,8 @@ _TWICE = 0.1
 _SAME_LINE = 0.3
 _SAME_BASE = 0.12
 _OTHER_SIZE = 1.2
-_SAME_HEIGHT = 0.05
-_MIN_CHANGES = 3
-_INKED_SHARE = 0.3
+_LOW, _HIGH = frozenset("acemnorsuvwxz"), frozenset("bdfhklABCDEFGHIKLMNOPRSTUVWXYZ")
+_LOWER = 0.9
 _DESCENDING = frozenset("gjpqyQ")
 _BELOW = 0.25
 """Of a letter's height: what hangs below the line."""
@@ -93,26 +92,22 @@ def _evened(glyphs: list[Glyph]) -> list[Glyph]:
 
 
 def _inked(glyphs: Sequence[Glyph]) -> dict[str, float]:
-    """Return the largest height of each font whose letters differ from one to the next."""
-    last: dict[str, float] = {}
+    """Return the largest height of each font in which low letters have lower boxes."""
+    last: dict[str, Glyph] = {}
     tallest: dict[str, float] = {}
-    pairs: Counter[str] = Counter()
-    changes: Counter[str] = Counter()
+    evidence: Counter[str] = Counter()
     for glyph in glyphs:
         if glyph.text == " ":
             continue
         font, height = glyph.font, glyph.bottom - glyph.top
         before = last.get(font)
-        if before is not None:
-            pairs[font] += 1
-            changes[font] += abs(height - before) > _SAME_HEIGHT * before
-        last[font] = height
+        if before is not None and (glyph.text in _LOW) != (before.text in _LOW):
+            low, high = (glyph, before) if glyph.text in _LOW else (before, glyph)
+            if high.text in _HIGH:
+                evidence[font] += 1 if low.height < high.height * _LOWER else -1
+        last[font] = glyph
         tallest[font] = max(tallest.get(font, 0.0), height)
-    return {
-        font: tallest[font]
-        for font, n in changes.items()
-        if n >= _MIN_CHANGES and n >= pairs[font] * _INKED_SHARE
-    }
+    return {font: tallest[font] for font, n in evidence.items() if n > 0}
 
 
 def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:

@@ -15,8 +15,8 @@ WIDE_GAP = 0.8
 """Of a letter's height, from which a gap ends a piece of a line: columns may part there."""
 BACK = 0.5
 """How far a letter may begin before the end of the one before it: kerning, accents."""
-_WITHIN = 0.3
-"""Of a letter's width: a blank this near to its middle parts nothing."""
+_WITHIN = 0.5
+"""Of a blank's width: one that shares so much with a letter parts nothing."""
 
 
 def read_both_ways(runs: Sequence[list[Glyph]]) -> Iterator[list[Glyph]]:
@@ -84,14 +84,23 @@ def _in_reading_order(run: Sequence[Glyph], blanks: Iterable[Glyph]) -> list[Gly
     if letters is not marks:
         for mark in marks:
             letters[_nearest(centers, mark.center)].text += mark.text
-    between = []
-    for blank in blanks:
-        near = letters[_nearest(centers, blank.center)]
-        apart = abs(near.center - blank.center) > _WITHIN * (near.right - near.left)
-        if centers[0] < blank.center < centers[-1] and apart:
-            between.append(blank)
+    between = [
+        blank
+        for blank in blanks
+        if centers[0] < blank.center < centers[-1] and _is_free(blank, letters, centers)
+    ]
     placed = sorted([*letters, *between], key=lambda glyph: glyph.center)
     return [placed[i] for i in reading_order([glyph.text for glyph in placed])]
+
+
+def _is_free(blank: Glyph, letters: Sequence[Glyph], centers: Sequence[float]) -> bool:
+    """Tell whether a blank stands between letters, not in the place of one."""
+    at = bisect_left(centers, blank.center)
+    width = blank.right - blank.left
+    return all(
+        min(blank.right, near.right) - max(blank.left, near.left) < _WITHIN * width
+        for near in letters[max(at - 1, 0) : at + 1]
+    )
 
 
 def _nearest(centers: Sequence[float], center: float) -> int:

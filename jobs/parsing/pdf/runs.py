@@ -110,9 +110,9 @@ def _made(run: Sequence[Glyph]) -> Run | None:
     letters = [glyph for glyph in run if glyph.text != " "]
     if not letters:
         return None
-    parts, blanks = _text_of(run, _word_gap(run, letters))
-    if any(is_right_to_left(glyph.text) for glyph in letters):
-        blanks = []  # they count from the left
+    turned = any(is_right_to_left(glyph.text) for glyph in letters)
+    blanks_drawn = len(letters) < len(run) and not turned
+    parts, blanks = _text_of(run, _word_gap(run, blanks_drawn=blanks_drawn))
     fonts = {glyph.font for glyph in letters}
     size = statistics.mode(round(glyph.height, 1) for glyph in letters)
     usual = next(glyph for glyph in letters if round(glyph.height, 1) == size)
@@ -127,11 +127,11 @@ def _made(run: Sequence[Glyph]) -> Run | None:
         size=usual.height,
         bold=all(map(is_bold, fonts)),
         monospaced=all(map(is_monospaced, fonts)),
-        blanks=tuple(blanks),
+        blanks=() if turned else tuple(blanks),
     )
 
 
-def _word_gap(run: Sequence[Glyph], letters: Sequence[Glyph]) -> float:
+def _word_gap(run: Sequence[Glyph], *, blanks_drawn: bool) -> float:
     """Return from which gap on, of a letter's height, there is a blank between letters.
 
     Letter-spaced text has gaps between all letters: there, only wider ones are blanks.
@@ -141,7 +141,7 @@ def _word_gap(run: Sequence[Glyph], letters: Sequence[Glyph]) -> float:
         for before, after in itertools.pairwise(run)
         if before.text.isalnum() and after.text.isalnum()
     ]
-    least = _WORD_GAP if len(letters) == len(run) else _WORD_GAP_BESIDE_BLANKS
+    least = _WORD_GAP_BESIDE_BLANKS if blanks_drawn else _WORD_GAP
     if len(gaps) < _MIN_SPACED_GAPS:
         return least
     usual = statistics.median_low(gaps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,8 @@ def check_weights(settings: ParserConfig) -> None:
         msg = f"parser.artifacts_path is {folder}, but {layout} is missing; {_DOWNLOAD}"
         raise ConfigError(msg)
     try:
-        _converter(settings.artifacts_path, None).initialize_pipeline(InputFormat.PDF)
+        with warnings.catch_warnings(action="ignore"):
+            _converter(settings.artifacts_path, None).initialize_pipeline(InputFormat.PDF)
     except _UNUSABLE as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         msg = f"the weights in parser.artifacts_path = {folder} cannot be used: {reason}"
@@ -83,8 +85,9 @@ def read_standard(
 ) -> StandardResult:
     """Convert a file, or one page of it, which keeps its number."""
     pages = DEFAULT_PAGE_RANGE if page is None else (page, page)
-    converter = _converter(settings.artifacts_path, ocr)
-    result = converter.convert(path, raises_on_error=False, page_range=pages)
+    with warnings.catch_warnings(action="ignore"):
+        converter = _converter(settings.artifacts_path, ocr)
+        result = converter.convert(path, raises_on_error=False, page_range=pages)
     failed = frozenset(error.page_no for error in result.errors if error.page_no)
     reasons = "; ".join(error.error_message for error in result.errors)
     lost = result.status is ConversionStatus.FAILURE or page in failed

@@ -31,6 +31,8 @@ _CONVERT = "jobs.parsing.convert:convert"
 _PRELOAD = "jobs.parsing.preload:preload"
 _MAX_DOCUMENTS = 100
 _MAX_GROWTH_BYTES = 512 * MIB
+_WEIGHTS_BYTES = 2048 * MIB
+"""What docling's networks may take once a child has loaded them."""
 _MAX_BAD_PAGES = 5
 _OF_TIME = frozenset({"timeout", "limit"})
 _HANGING_SHARE = 0.5
@@ -61,6 +63,8 @@ class ChildParser:
         self._tmp_dir = tmp_dir
         self._limits = limits
         self._max_documents = max_documents
+        weights = config.artifacts_path is not None and config.pdf != "fast"
+        self._max_growth = _MAX_GROWTH_BYTES + (_WEIGHTS_BYTES if weights else 0)
         self._zygote = Zygote(config, limits, convert=convert, preload=preload)
         self._child: ChildProcess | None = None
         self._lock = threading.Lock()
@@ -166,7 +170,7 @@ class ChildParser:
         child = self._child
         if child is not None and (
             child.documents >= self._max_documents
-            or child.growth() > _MAX_GROWTH_BYTES
+            or child.growth() > self._max_growth
             or child.ended()
         ):
             self._drop_child()

@@ -222,6 +222,15 @@ def _map_at_once() -> str:
     return str(len(mmap.mmap(-1, 1 << 46)))
 
 
+_kept: list[bytearray] = []
+
+
+def _keep_memory() -> str:
+    """Leave memory behind, as a reader that leaks."""
+    _kept.append(bytearray(b"x" * 48 * MIB))
+    return _pid()
+
+
 def _many_blocks() -> Document:
     """Say little in so many blocks that the result is far larger than the text."""
     n_blocks = 16_000
@@ -270,6 +279,7 @@ _DEEDS: dict[str, Callable[[], str | Document]] = {
     "eat-at-once": _eat_at_once,
     "map-at-once": _map_at_once,
     "many-blocks": _many_blocks,
+    "keep-memory": _keep_memory,
     "hang": _hang,
     "ignore-sigterm": _ignore_sigterm,
     "spin": _spin,

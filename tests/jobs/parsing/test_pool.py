@@ -174,6 +174,21 @@ def test_keeps_a_warm_child(make: Callable[..., ChildParser], tmp_path: Path) ->
     assert wait_until_gone(first)
 
 
+def test_replaces_a_child_that_has_grown(
+    make: Callable[..., ChildParser], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that leaks costs its child before it costs a document."""
+    monkeypatch.setattr("jobs.parsing.pool._MAX_GROWTH_BYTES", 100 * 2**20)
+    parser = make()
+    texts = []
+    for _ in range(7):
+        outcome = parse(parser, tmp_path, "keep-memory")
+        assert outcome.document is not None
+        texts.append(outcome.document.text)
+    # Three documents of 48 MiB make more than 100.
+    assert [texts.index(text) for text in texts] == [0, 0, 0, 3, 3, 3, 6]
+
+
 def test_survives_the_loss_of_its_zygote(make: Callable[..., ChildParser], tmp_path: Path) -> None:
     """With the zygote killed from outside, the next document is read all the same."""
     parser = make()

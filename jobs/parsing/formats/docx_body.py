@@ -15,7 +15,7 @@ from lxml import etree
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.formats.docx_numbering import Numbered, Numbering
 from jobs.parsing.formats.docx_styles import ParagraphKind, Styles, W
-from jobs.parsing.formats.docx_tables import is_layout, rows_of
+from jobs.parsing.formats.docx_tables import Cell, is_layout, rows_of
 from jobs.parsing.formats.docx_text import Line, Notes, ParagraphReader, mark_is_deleted
 from jobs.parsing.formats.drawings import ALTERNATE, Drawn, branch, chart_rows, diagram_lines
 from jobs.parsing.formats.package import Package
@@ -99,13 +99,16 @@ class Story:
             node = group[-1]
             if node.tag == f"{W}tbl":
                 for row in rows_of(node):
-                    cells = [" ".join(self.lines(cell.element, depth + 1)) for cell in row]
+                    cells = [" ".join(self._cell_lines(cell, depth)) for cell in row]
                     found.append("\t".join(cells))
             elif node.tag == f"{W}p":
                 line = self._reader.read(group)
                 found.append(_labelled(line.text, self._shared.numbering.next(node)))
                 found += self._drawn_lines(line.drawn, depth)
         return [line for line in map(str.strip, found) if line]
+
+    def _cell_lines(self, cell: Cell, depth: int) -> list[str]:
+        return [] if cell.element is None else self.lines(cell.element, depth + 1)
 
     def _paragraph(self, group: list[etree._Element], depth: int) -> Iterator[Chunk]:
         line = self._reader.read(group)
@@ -157,16 +160,15 @@ class Story:
             section = self._builder.section()
             for row in rows:
                 for cell in row:
-                    yield from self.add(cell.element, depth + 1)
+                    if cell.element is not None:
+                        yield from self.add(cell.element, depth + 1)
             self._builder.return_to(section)
             return
         grid = SpanGrid()
         for row in rows:
             grid.next_row()
-            if row and row[0].column:
-                grid.add("", columns=row[0].column)
             for cell in row:
-                text = "\n".join(self.lines(cell.element, depth + 1))
+                text = "\n".join(self._cell_lines(cell, depth))
                 grid.add(text, columns=cell.columns, rows=cell.rows)
         self._builder.table(grid.rows())
 

@@ -19,10 +19,9 @@ _MOST_COLUMNS = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """A cell with the columns and rows that it covers."""
+    """A cell with the columns and rows that it covers; one without an element is a gap."""
 
-    element: etree._Element
-    column: int
+    element: etree._Element | None
     columns: int
     rows: int = 1
 
@@ -46,7 +45,7 @@ def rows_of(table: etree._Element) -> list[list[Cell]]:
         if row.find(f"{W}trPr/{W}del") is not None:
             continue
         column = _integer(value_of(row, "trPr/gridBefore"), 0)
-        cells: list[Cell] = []
+        cells = [Cell(element=None, columns=min(column, _MOST_COLUMNS))] if column else []
         merged: dict[int, Cell] = {}
         for element in _inside(row, "tc"):
             columns = max(1, min(_integer(value_of(element, "tcPr/gridSpan"), 1), _MOST_COLUMNS))
@@ -56,7 +55,7 @@ def rows_of(table: etree._Element) -> list[list[Cell]]:
                 above[column].rows += 1
                 merged[column] = above[column]
             else:
-                cell = Cell(element=element, column=column, columns=columns)
+                cell = Cell(element=element, columns=columns)
                 cells.append(cell)
                 if merge is not None:
                     merged[column] = cell

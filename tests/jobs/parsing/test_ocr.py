@@ -177,21 +177,61 @@ def _stamped(image: Image.Image) -> bytes:
     return plain.replace(b"xref\n", image_object + data + b"\nendstream\nendobj\nxref\n", 1)
 
 
-@pytest.mark.parametrize("turned", [90, 180, 270])
-def test_a_page_on_its_side_or_head_is_turned(tmp_path: Path, turned: int) -> None:
-    """Tesseract tells how a page lies; boxes are those of the page as it lies."""
-    upright = page(*(f"The ferry number {i} leaves at noon from the quay." for i in range(1, 21)))
+@pytest.mark.parametrize(
+    ("engine", "turned"),
+    [*(("tesserocr", turned) for turned in (90, 180, 270)), ("rapidocr", 180), ("rapidocr", 270)],
+)
+def test_a_page_on_its_side_or_head_is_turned(tmp_path: Path, engine: str, turned: int) -> None:
+    """The engine tells how a page lies; boxes are those of the page as it lies."""
+    n_lines = 20 if engine == "tesserocr" else 6
+    upright = page(*(f"The ferry number {i} leaves at noon." for i in range(1, n_lines + 1)))
     path = scan(tmp_path / "document", upright.rotate(turned, expand=True))
-    converted = read(path, "tesserocr")
-    assert words("The ferry number 1 leaves at noon from the quay") in words(
-        converted.document.text
-    )
+    converted = read(path, engine)
+    text = words(converted.document.text)
+    places = [text.find(words(f"The ferry number {i} leaves")) for i in range(1, n_lines + 1)]
+    assert places == sorted(places)
+    assert places[0] >= 0
     box = converted.document.blocks[0].boxes[0]
     width, height = (HEIGHT, WIDTH) if turned % 180 else (WIDTH, HEIGHT)
     assert 0 <= box.left < box.right <= width * 72 / DPI + 1
     assert 0 <= box.top < box.bottom <= height * 72 / DPI + 1
     middle = (box.top + box.bottom) / 2 / (height * 72 / DPI)
-    assert {90: 0.3 < middle < 0.7, 180: middle > 0.5, 270: 0.3 < middle < 0.7}[turned]
+    assert {90: middle > 0.5, 180: middle > 0.5, 270: middle < 0.5}[turned]
+
+
+@pytest.mark.parametrize(("engine", "skew"), [("tesserocr", 8), ("rapidocr", -6)])
+def test_a_page_askew_is_read_in_order(tmp_path: Path, engine: str, skew: int) -> None:
+    """Columns, too, which would lean into each other."""
+    image = page(*(f"Left row {i} goes on and on" for i in "abcdef"), left=180)
+    write(image, tuple(f"Right row {i} goes on and on" for i in "abcdef"), 660, 150)
+    path = scan(tmp_path / "document", image.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255))
+    converted = read(path, engine)
+    text = words(converted.document.text)
+    places = [text.find(words(f"{side} row {i}")) for side in ("Left", "Right") for i in "abcdef"]
+    assert places == sorted(places)
+    assert places[0] >= 0
+    for box in (box for block in converted.document.blocks for box in block.boxes):
+        assert 0 <= box.left < box.right <= WIDTH * 72 / DPI + 1
+
+
+def test_a_page_is_rendered_for_ocr_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a page of text, nor a picture on it, nor a bare drawing: only the scan."""
+    rendered: list[int] = []
+    render = pypdfium2.PdfPage.render
+
+    def count(page: pypdfium2.PdfPage, **options: object) -> pypdfium2.PdfBitmap:
+        rendered.append(1)
+        return render(page, **options)
+
+    monkeypatch.setattr(pypdfium2.PdfPage, "render", count)
+    read(mixed(tmp_path / "document"), "tesserocr")
+    assert len(rendered) == 1
+    read(mixed(tmp_path / "document"), "none")
+    assert len(rendered) == 1
+    lines = [(60, 700 - 20 * i, REGULAR, 10, f"Line {i}: {PHRASE}") for i in range(20)]
+    (tmp_path / "document").write_bytes(pdf([lines] * 3))
+    read(tmp_path / "document", "tesserocr")
+    assert len(rendered) == 1
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,9 @@ _OTHER_SIZE = 1.2
 _LOW, _HIGH = frozenset("acemnorsuvwxz"), frozenset("bdfhklABCDEFGHIKLMNOPRSTUVWXYZ")
 _LOWER = 0.9
 _DESCENDING = frozenset("gjpqyQ")
-_BELOW = 0.25
+_HIGH_SHARE = 0.72
+"""Of a letter's height with what hangs below the line: capitals, and letters like d and l."""
+_BELOW = 0.22
 """Of a letter's height: what hangs below the line."""
 
 
@@ -87,27 +90,31 @@ def _evened(glyphs: list[Glyph]) -> list[Glyph]:
             bases[glyph.font] = base
         elif abs(before - base) < em:
             base = before
-        glyph.top, glyph.bottom = base - em, base + em * _BELOW
+        glyph.top, glyph.bottom = base - em * (1 - _BELOW), base + em * _BELOW
     return glyphs
 
 
 def _inked(glyphs: Sequence[Glyph]) -> dict[str, float]:
-    """Return the largest height of each font in which low letters have lower boxes."""
+    """Return the size of each font in which low letters have lower boxes than high ones."""
     last: dict[str, Glyph] = {}
-    tallest: dict[str, float] = {}
+    high: dict[str, list[float]] = {}
     evidence: Counter[str] = Counter()
     for glyph in glyphs:
         if glyph.text == " ":
             continue
-        font, height = glyph.font, glyph.bottom - glyph.top
+        font = glyph.font
         before = last.get(font)
-        if before is not None and (glyph.text in _LOW) != (before.text in _LOW):
-            low, high = (glyph, before) if glyph.text in _LOW else (before, glyph)
-            if high.text in _HIGH:
-                evidence[font] += 1 if low.height < high.height * _LOWER else -1
         last[font] = glyph
-        tallest[font] = max(tallest.get(font, 0.0), height)
-    return {font: tallest[font] for font, n in evidence.items() if n > 0}
+        if glyph.text in _HIGH:
+            high.setdefault(font, []).append(glyph.height)
+        if before is None:
+            continue
+        pair = (glyph, before) if glyph.text in _LOW else (before, glyph)
+        if pair[0].text in _LOW and pair[1].text in _HIGH:
+            evidence[font] += 1 if pair[0].height < pair[1].height * _LOWER else -1
+    return {
+        font: statistics.median(high[font]) / _HIGH_SHARE for font, n in evidence.items() if n > 0
+    }
 
 
 def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:

@@ -37,6 +37,7 @@ _PLACES = re.compile(r"&[LCR]")
 _HEADERS = frozenset(
     ("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter")
 )
+_INTEGER = re.compile(r"-?[0-9]+")
 _GENERAL = "general"
 
 
@@ -102,7 +103,9 @@ class _Mend:
         elif kind == "n":
             code = self._codes.get(cell.get("s") or "0")
             number = _number(value.text)
-            if number is not None:
+            if code is None and _INTEGER.fullmatch(value.text):
+                _set_text(cell, value.text)
+            elif number is not None:
                 shown = number_text(number, code, mac_epoch=self._mac_epoch) if code else None
                 _set_text(cell, shown or plain_number(number))
 

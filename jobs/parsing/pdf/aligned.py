@@ -54,8 +54,8 @@ def tabulate(
     cells = cells_of(groups)
     first, last = (min(piece.frame.middle for piece in row) for row in (rows[0], rows[-1]))
     inner = [y for y in ys if first < y < last]
-    ruled = len(ys) > 1 or bool(inner)
-    if not is_convincing(cells, len(between) + 1, ruled=ruled):
+    ruled = len(ys) > 1
+    if not is_convincing(cells, len(between) + 1, ruled=ruled, between=extent is not None):
         return None
     edges = (frame.left, *(right for _, right in between))
     return Table(

@@ -27,6 +27,7 @@ _CODE = re.compile(r"[\\{}$#@_=;<>|&]|%\w")
 _ALIGNED_EM = 0.35
 _MIN_ALIGNED = 0.7
 _MIN_CELLS = 6
+_MIN_LETTERS = 12
 _MIN_FILLED = 0.6
 _MIN_RULED_FILLED = 0.5
 _MIN_RULED_ALIGNED = 0.6
@@ -45,17 +46,20 @@ _MIN_PAIR_ROWS = 4
 _Column = list[tuple[int, Cell]]
 
 
-def is_convincing(cells: Sequence[Cell], n_columns: int, *, ruled: bool) -> bool:
+def is_convincing(
+    cells: Sequence[Cell], n_columns: int, *, ruled: bool, between: bool = False
+) -> bool:
     """Tell whether the cells of lined-up rows are those of a table.
 
     ``ruled``: horizontal rules stand above and below or between the rows, which is
-    evidence of its own.
+    evidence of its own; ``between``: of one width, with nothing else between them, so
+    that cells may be long.
     """
     columns = _columns(cells)
     n_rows = len({cell.row for cell in cells})
     if n_columns < 2 or len(columns) < n_columns or n_rows * n_columns < _MIN_CELLS:  # noqa: PLR2004
         return False
-    if _is_other(columns, n_rows) or _prose_across(cells):
+    if _is_other(columns, n_rows) or _prose_across(cells) or _n_letters(cells) < _MIN_LETTERS:
         return False
     filled = sum(map(len, columns.values())) / (n_rows * n_columns)
     aligned = sum(map(_is_aligned, columns.values())) / n_columns
@@ -64,7 +68,7 @@ def is_convincing(cells: Sequence[Cell], n_columns: int, *, ruled: bool) -> bool
     if ruled:
         return (
             min(filled, paired) >= _MIN_RULED_FILLED
-            and longest <= _MAX_RULED_CHARS
+            and longest <= (_MAX_RULED_CHARS if between else _MAX_CHARS)
             and aligned >= _MIN_RULED_ALIGNED
             and max(len(_text(cell)) for cell in cells) <= _MAX_RULED_CELL
         )
@@ -79,6 +83,10 @@ def is_convincing(cells: Sequence[Cell], n_columns: int, *, ruled: bool) -> bool
     ):
         return False
     return n_columns > 2 or _is_pairs(columns, n_rows)  # noqa: PLR2004 - only two columns
+
+
+def _n_letters(cells: Sequence[Cell]) -> int:
+    return sum(map(str.isalnum, (c for cell in cells for line in cell.lines for c in line.text)))
 
 
 def _share_of_pairs(cells: Sequence[Cell]) -> float:
@@ -119,7 +127,7 @@ def _is_other(columns: dict[int, _Column], n_rows: int) -> bool:
         return True
     if _share(last, lambda text: bool(_EQUATION_NUMBER.fullmatch(text))) > 0.5:  # noqa: PLR2004
         return True
-    if _is_contents(first, last):
+    if _is_contents(first, last) or _all_rise(columns):
         return True
     if len(columns) > 2:  # noqa: PLR2004 - what follows has a mark and a text
         return False
@@ -136,6 +144,20 @@ def _is_contents(first: _Column, last: _Column) -> bool:
         return False
     numbered = _share(first, lambda text: bool(_SECTION.match(text))) > 0.5  # noqa: PLR2004
     return texts[0].isdecimal() and (numbered or _share(first, is_numeric) == 0)
+
+
+def _all_rise(columns: dict[int, _Column]) -> bool:
+    """Tell contents in several columns: whole numbers that only rise beside titles."""
+    n_numbers = 0
+    for column in columns.values():
+        texts = [_text(cell) for _, cell in column]
+        numbers = [int(text) for text in texts if text.isdecimal() and _PAGE.fullmatch(text)]
+        if any(is_numeric(text) for text in texts) and len(numbers) < len(texts):
+            return False
+        if numbers != sorted(set(numbers)):
+            return False
+        n_numbers += len(numbers)
+    return n_numbers >= _MIN_CELLS
 
 
 def _is_pairs(columns: dict[int, _Column], n_rows: int) -> bool:

@@ -55,14 +55,16 @@ def find_tables(pieces: Sequence[Line], rules: Rules) -> tuple[list[Table], list
         return [], rest
     tables, rest = ruled_tables(rest, rules.horizontal, rules.vertical, rules.shaded)
     for first, last in _between_rules(rules.horizontal):
-        inside = [piece for piece in rest if _is_between(piece, first, last)]
-        rows = text_rows(inside)
+        if any(_is_between(table.frame, first, last) for table in tables):
+            continue
+        inside = [piece for piece in rest if _is_between(piece.frame, first, last)]
+        rows = _without_ends(text_rows(inside))
         if not rows or _is_prose(rows, last.width):
             continue
         table = tabulate(rows, rules.horizontal, rules.shaded, first.union(last))
         if table is not None:
             tables.append(table)
-            taken = set(inside)
+            taken = {piece for row in rows for piece in row}
             rest = [piece for piece in rest if piece not in taken]
     return sorted(tables, key=lambda table: table.frame.top), rest
 
@@ -84,13 +86,31 @@ def _between_rules(rules: Sequence[Frame]) -> Iterator[tuple[Frame, Frame]]:
                 yield ordered[i], ordered[i + size - 1]
 
 
-def _is_between(piece: Line, first: Frame, last: Frame) -> bool:
-    frame = piece.frame
+def _is_between(frame: Frame, first: Frame, last: Frame) -> bool:
     return (
         first.middle - _MARGIN <= frame.middle <= last.middle + _MARGIN
         and first.left - _MARGIN <= frame.left
         and frame.right <= first.right + _MARGIN
     )
+
+
+def _without_ends(rows: list[list[Line]]) -> list[list[Line]]:
+    """Leave out rows of one piece at the ends: titles and notes, but for heads of a column."""
+    left = min((piece.frame.left for row in rows for piece in row), default=0.0)
+
+    def is_apart(row: list[Line]) -> bool:
+        return len(row) == 1 and row[0].frame.left < left + row[0].size
+
+    first, last = 0, len(rows)
+    while first < last and is_apart(rows[first]):
+        first += 1
+    while first < last and is_apart(rows[last - 1]) and not _wraps(rows, last - 1):
+        last -= 1
+    return rows[first:last]
+
+
+def _wraps(rows: list[list[Line]], i: int) -> bool:
+    return bool(i) and rows[i][0].text[:1].islower() and len(rows[i - 1]) > 1
 
 
 def _is_prose(rows: Sequence[Sequence[Line]], width: float) -> bool:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from jobs.parsing.pdf.geometry import Frame
 from jobs.parsing.pdf.grid import Grid, GridCell, grids_of
 from jobs.parsing.pdf.headers import header_rows
+from jobs.parsing.pdf.inner import with_inner_columns
 from jobs.parsing.pdf.lines import Line, cut_at
 from jobs.parsing.pdf.tables import Cell, Table, around, text_rows
 
 __all__ = ["ruled_tables"]
 
 _MARGIN = 2.0
-_MIN_FILLED = 3
+_MIN_FILLED = 4
+_MIN_LETTERS = 12
+_MIN_LETTERS_OF_CELL = 6
 _MIN_FILLED_SHARE = 0.25
 _MAX_CELL_SHARE = 0.75
 """Of a table's letters, in one cell: more is a box around text."""
 _MAX_CELL_LINES = 8
 _MIN_SPLIT_ROWS = 3
 _MIN_OWN_BREAKS = 0.6
+_MIN_EVEN = 0.8
 
 
 def ruled_tables(
@@ -40,13 +44,13 @@ def ruled_tables(
         filled = _without_boxes(grid, _filled(grid, inside))
         if not _is_table(grid, filled):
             continue
-        cells = _with_own_rows(grid, filled)
+        cells, edges = with_inner_columns(_with_own_rows(grid, filled), grid.xs[:-1])
         tables.append(
             Table(
                 frame=around(line for cell in cells for line in cell.lines),
                 cells=cells,
                 header_rows=header_rows(cells, shaded),
-                edges=grid.xs[:-1],
+                edges=edges,
             )
         )
         taken = {line.cells for cell in cells for line in cell.lines}
@@ -123,6 +127,13 @@ def _is_table(grid: Grid, filled: Mapping[GridCell, list[Line]]) -> bool:
         return False
     if len(filled) < _MIN_FILLED_SHARE * len(grid.cells):
         return False
+    letters = sum(map(str.isalnum, (c for lines in filled.values() for p in lines for c in p.text)))
+    if letters < _MIN_LETTERS:
+        return False
+    counts = Counter(cell.row for cell in filled)
+    single = sum(n == 1 for n in counts.values())
+    if single * 2 >= len(counts) and letters < _MIN_LETTERS_OF_CELL * len(filled):
+        return False
     lengths = {cell: sum(len(line.text) for line in lines) for cell, lines in filled.items()}
     largest = max(filled, key=lambda cell: lengths[cell])
     boxed = lengths[largest] > _MAX_CELL_SHARE * sum(lengths.values())
@@ -196,7 +207,8 @@ def _own_rows(
     bands = text_rows(line for cell in cells for line in filled[cell])
     if len(bands) < _MIN_SPLIT_ROWS or len(tall) < 2:  # noqa: PLR2004 - wrapped in one cell
         return []
-    if len(columns) > 2 and all(len(column) == len(bands) for column in columns):  # noqa: PLR2004
+    even = min(map(len, columns)) >= _MIN_EVEN * len(bands)
+    if even and len(columns) > 2:  # noqa: PLR2004 - two texts may be as long by chance
         return [min(line.frame.top for line in band) for band in bands]
     own = pairs = 0
     for cell, rows in zip(cells, columns, strict=True):

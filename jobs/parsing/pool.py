@@ -62,6 +62,7 @@ class ChildParser:
     ) -> None:
         self._tmp_dir = tmp_dir
         self._limits = limits
+        self._programs = config.libreoffice
         self._max_documents = max_documents
         weights = config.artifacts_path is not None and config.pdf != "fast"
         self._max_growth = _MAX_GROWTH_BYTES + (_WEIGHTS_BYTES if weights else 0)
@@ -159,12 +160,15 @@ class ChildParser:
         try:
             with scratch_folder(self._tmp_dir) as folder:
                 _place(path, folder / NEUTRAL_NAME)
-                verdict = watch(child, {**request, "folder": str(folder)}, self._limits)
+                verdict = self._watched(child, {**request, "folder": str(folder)})
             retire = verdict.retire
         finally:
             if retire:
                 self._drop_child()
         return verdict
+
+    def _watched(self, child: ChildProcess, request: Mapping[str, object]) -> Verdict:
+        return watch(child, request, self._limits, programs=self._programs)
 
     def _ready_child(self) -> ChildProcess:
         child = self._child

@@ -14,6 +14,7 @@ from chunking.errors import ErrorKind
 from jobs.config import LimitsConfig
 from jobs.parsing import wire
 from jobs.parsing.limits import MIB, disk_bytes, rss_bytes, usage
+from jobs.parsing.orphans import descendants
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.parsing.processes import ChildProcess, ServerLostError
 from jobs.ports import ParseOutcome
@@ -22,8 +23,9 @@ __all__ = ["Verdict", "watch"]
 
 _TICK_S = 0.05
 """How often memory is looked at while a document is being read."""
-_DISK_TICK_S = 0.25
-"""How often its temporary files are: they take longer to count, and to write."""
+_SLOW_TICK_S = 0.25
+"""How often its temporary files and programs are: they take longer to count."""
+_MAX_PROCESSES = 16
 _MAX_THREADS = 64
 _READ_BYTES = 1 << 20
 _FORMAT_NAME = re.compile(rb"[a-z0-9_]{1,32}")
@@ -47,19 +49,30 @@ class Verdict:
     page_seconds: float = 0.0
 
 
-def watch(child: ChildProcess, request: Mapping[str, object], limits: LimitsConfig) -> Verdict:
+def watch(
+    child: ChildProcess,
+    request: Mapping[str, object],
+    limits: LimitsConfig,
+    *,
+    programs: bool = False,
+) -> Verdict:
     """Send a request to a child and see it through to an outcome within its limits.
+
+    ``programs``: it may start some, whose memory counts as its own.
 
     Raises:
         ServerLostError: the zygote was ended from outside, and the child with it.
     """
-    return _Watch(child, Path(str(request["folder"])), limits).run(request)
+    return _Watch(child, Path(str(request["folder"])), limits, programs=programs).run(request)
 
 
 class _Watch:
-    def __init__(self, child: ChildProcess, folder: Path, limits: LimitsConfig) -> None:
+    def __init__(
+        self, child: ChildProcess, folder: Path, limits: LimitsConfig, *, programs: bool
+    ) -> None:
         self._child = child
         self._folder = folder
+        self._programs = programs
         self._limits = limits
         self._format = UNKNOWN_FORMAT
         self._page: int | None = None
@@ -67,7 +80,7 @@ class _Watch:
         self._deadline = time.monotonic() + limits.document_seconds
         self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
         self._reader = wire.FrameReader(wire.max_result(limits.document_chars))
-        self._disk_due = time.monotonic() + _DISK_TICK_S
+        self._slow_due = time.monotonic() + _SLOW_TICK_S
 
     def run(self, request: Mapping[str, object]) -> Verdict:
         try:
@@ -126,13 +139,25 @@ class _Watch:
         if held.threads > _MAX_THREADS:
             self._child.kill()
             return self._lost("limit", f"its reader started more than {_MAX_THREADS} threads")
-        return self._over_disk(now)
-
-    def _over_disk(self, now: float) -> Verdict | None:
-        megabytes = self._limits.document_disk_mb
-        if now < self._disk_due:
+        if now < self._slow_due:
             return None
-        self._disk_due = now + _DISK_TICK_S
+        self._slow_due = now + _SLOW_TICK_S
+        return (self._over_programs(held.rss) if self._programs else None) or self._over_disk()
+
+    def _over_programs(self, own: int) -> Verdict | None:
+        started = list(descendants(self._child.pid))
+        if len(started) > _MAX_PROCESSES:
+            self._child.kill()
+            return self._lost("limit", f"it has started more than {_MAX_PROCESSES} processes")
+        if own + sum(map(rss_bytes, started)) > self._max_rss:
+            self._child.kill()
+            megabytes = self._limits.document_memory_mb
+            message = f"needs more memory than limits.document_memory_mb = {megabytes}"
+            return self._lost("out_of_memory", message)
+        return None
+
+    def _over_disk(self) -> Verdict | None:
+        megabytes = self._limits.document_disk_mb
         if disk_bytes(self._folder, self._child.pid) <= megabytes * MIB:
             return None
         self._child.kill()

@@ -153,6 +153,18 @@ def _start_a_program_natively() -> str:
     return _native(ctypes.CDLL(None, use_errno=True).execl(b"/bin/sleep", b"sleep", b"60", None))
 
 
+def _greedy_program() -> str:
+    """Have programs eat memory that is not the child's own, each within its limit."""
+    code = "import time; x = bytearray(b'x') * (120 << 20); time.sleep(60)"
+    programs = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    return str([program.wait() for program in programs])
+
+
+def _many_programs() -> str:
+    programs = [subprocess.Popen(["/bin/sleep", "60"]) for _ in range(40)]
+    return str([program.wait() for program in programs])
+
+
 def _connect_natively() -> str:
     return _native(ctypes.CDLL(None, use_errno=True).socket(2, 1, 0))
 
@@ -267,6 +279,8 @@ _DEEDS: dict[str, Callable[[], str | Document]] = {
     "fork-natively": _fork_natively,
     "fork-bomb": _fork_bomb,
     "start-a-program-natively": _start_a_program_natively,
+    "greedy-program": _greedy_program,
+    "many-programs": _many_programs,
     "connect-natively": _connect_natively,
     "many-threads": _many_threads,
     "a-few-threads": _a_few_threads,

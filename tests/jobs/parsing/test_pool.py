@@ -13,6 +13,7 @@ import pytest
 
 from chunking.errors import JobError
 from jobs.config import LimitsConfig, ParserConfig
+from jobs.parsing.orphans import descendants
 from jobs.parsing.pool import ChildParser
 from jobs.ports import ParseOutcome
 
@@ -147,6 +148,26 @@ def test_ends_at_the_deadline(make: Callable[..., ChildParser], tmp_path: Path, 
     assert (outcome.error_kind, outcome.retryable) == ("timeout", True)
     assert outcome.format == "txt"
     assert parse(parser, tmp_path, "Good.").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("deed", "kind"), [("greedy-program", "out_of_memory"), ("many-programs", "limit")]
+)
+def test_programs_count_as_the_document(
+    importable: None, tmp_path: Path, deed: str, kind: str
+) -> None:
+    """Where LibreOffice may be started, what a child starts is bounded and ends with it."""
+    del importable
+    config = ParserConfig.model_validate({"libreoffice": True})
+    limits = LimitsConfig(document_seconds=30.0, document_memory_mb=256)
+    parser = ChildParser(config, limits, convert="hostile:convert", preload=None)
+    outcome = parse(parser, tmp_path, deed)
+    assert (outcome.status, outcome.error_kind) == ("failed", kind), outcome
+    zygote = parser._zygote.pid
+    assert zygote is not None
+    assert parse(parser, tmp_path, "Good.").status == "ok"
+    assert len(list(descendants(zygote))) == 1
+    parser.close()
 
 
 def test_limits_the_output(make: Callable[..., ChildParser], tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,16 +16,14 @@ from jobs.parsing.pdf.captions import with_captions
 from jobs.parsing.pdf.finder import find_tables, rules_of, split_region
 from jobs.parsing.pdf.footnotes import with_footnotes
 from jobs.parsing.pdf.furniture import furniture_of
+from jobs.parsing.pdf.headings import checked_headings, levels_of, title_of
 from jobs.parsing.pdf.lines import Line, PageText, body_size
+from jobs.parsing.pdf.lists import checked_items
 from jobs.parsing.pdf.order import read_in_order, with_tables
 from jobs.parsing.pdf.table_blocks import join_tables, table_block
 from jobs.parsing.pdf.tables import place_holders
 
 __all__ = ["Layout", "analyse"]
-
-_SECTION_NUMBER = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S")
-_SIZE_STEP = 1.06
-_MAX_LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +51,9 @@ def analyse(pages: Sequence[PageText]) -> Layout:
     blocks: list[Block] = []
     for page in pages:
         blocks += _page_blocks(page, furniture.get(page.page_no, {}), vocabulary, body)
-    joined = join_across(join_tables(blocks), vocabulary)
-    levels = _levels(joined)
-    return Layout(blocks=tuple(joined), levels=levels, title=_title(joined, levels))
+    checked = checked_items(checked_headings(join_tables(blocks)))
+    joined = join_across(checked, vocabulary)
+    return Layout(blocks=tuple(joined), levels=levels_of(joined), title=title_of(joined))
 
 
 def _page_blocks(
@@ -97,39 +94,3 @@ def _single(kind: BlockKind, lines: list[Line], page: PageText) -> Block:
         text=" ".join(line.text for line in lines),
         size=lines[0].size,
     )
-
-
-def _levels(blocks: Sequence[Block]) -> dict[int, int]:
-    """Give headings levels: by their section number, else by their size among headings."""
-    headings = {i: block for i, block in enumerate(blocks) if block.kind == "heading"}
-    sizes: list[float] = []
-    for size in sorted({block.size for block in headings.values()}, reverse=True):
-        if not sizes or sizes[-1] > size * _SIZE_STEP:
-            sizes.append(size)
-    rank = {
-        block.size: sum(size > block.size * _SIZE_STEP for size in sizes) + 1
-        for block in headings.values()
-    }
-    numbered: dict[int, int] = {}
-    for block in headings.values():
-        match = _SECTION_NUMBER.match(block.text)
-        if match:
-            numbered.setdefault(round(block.size), match[1].count(".") + 1)
-    levels = {}
-    for i, block in headings.items():
-        match = _SECTION_NUMBER.match(block.text)
-        by_size = numbered.get(round(block.size), rank[block.size])
-        levels[i] = min(match[1].count(".") + 1 if match else by_size, _MAX_LEVEL)
-    return levels
-
-
-def _title(blocks: Sequence[Block], levels: Mapping[int, int]) -> int | None:
-    """Return the one heading of the first page that is larger than all others."""
-    if not levels:
-        return None
-    largest = max(blocks[i].size for i in levels)
-    top = [i for i in levels if blocks[i].size * _SIZE_STEP > largest]
-    others = [block.size for i, block in enumerate(blocks) if i not in top]
-    if len(top) != 1 or blocks[top[0]].pages[0] != 1 or not others:
-        return None
-    return top[0] if _SECTION_NUMBER.match(blocks[top[0]].text) is None else None

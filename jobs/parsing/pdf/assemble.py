@@ -12,6 +12,7 @@ from docling_core.types.doc import (
     DocItemLabel,
     DoclingDocument,
     ListGroup,
+    ListItem,
     ProvenanceItem,
     Size,
     TableCell,
@@ -48,7 +49,7 @@ class _Assembly:
         for page in pages:
             width, height = page.page_size
             self._document.add_page(page_no=page.page_no, size=Size(width=width, height=height))
-        self._list: ListGroup | None = None
+        self._lists: list[tuple[ListGroup, ListItem]] = []
 
     def run(self) -> DoclingDocument:
         items: list[DocItem] = []
@@ -56,7 +57,7 @@ class _Assembly:
         for i, block in enumerate(blocks):
             places = self._places(block)
             if block.kind != "list_item" and block.kind in {"text", "heading", "table", "code"}:
-                self._list = None
+                self._lists = []
             item = self._add(i, block, places[0])
             item.prov.extend(places[1:])
             items.append(item)
@@ -76,14 +77,7 @@ class _Assembly:
         elif block.kind == "heading":
             item = document.add_heading(block.text, level=self._layout.levels[index], prov=place)
         elif block.kind == "list_item":
-            self._list = self._list or document.add_list_group()
-            item = document.add_list_item(
-                block.text,
-                enumerated=any(map(str.isalnum, block.marker)),
-                marker=block.marker,
-                parent=self._list,
-                prov=place,
-            )
+            item = self._add_list_item(block, place)
         elif block.kind == "code":
             item = document.add_code(block.text, prov=place)
         elif block.kind == "table":
@@ -93,6 +87,24 @@ class _Assembly:
             layer = ContentLayer.FURNITURE if furniture else ContentLayer.BODY
             label = _LABELS[block.kind]
             item = document.add_text(label, block.text, prov=place, content_layer=layer)
+        return item
+
+    def _add_list_item(self, block: Block, place: ProvenanceItem) -> ListItem:
+        """Add an item to the list of its depth; a deeper list stands in the item before it."""
+        del self._lists[block.depth :]
+        if len(self._lists) < block.depth:
+            above = self._lists[-1][1] if self._lists else None
+            group = self._document.add_list_group(parent=above)
+        else:
+            group, _ = self._lists.pop()
+        item: ListItem = self._document.add_list_item(
+            block.text,
+            enumerated=any(map(str.isalnum, block.marker)),
+            marker=block.marker,
+            parent=group,
+            prov=place,
+        )
+        self._lists.append((group, item))
         return item
 
     def _places(self, block: Block) -> list[ProvenanceItem]:

@@ -57,8 +57,8 @@ class Block:
     """One piece of structure with its lines, all of ``pages`` (line by line, from 1).
 
     ``cells``, ``edges``: of a table, its cells and the left edges of its columns.
-    ``size``: the height of its letters. ``marker``: that of a list item, already taken off
-    the text.
+    ``size``: the height of its letters. ``marker``, ``depth``: of a list item, whose
+    marker is already taken off the text.
     """
 
     kind: BlockKind
@@ -67,6 +67,7 @@ class Block:
     text: str
     size: float
     marker: str = ""
+    depth: int = 1
     cells: tuple[CellText, ...] = ()
     edges: tuple[float, ...] = ()
 

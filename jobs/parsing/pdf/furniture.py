@@ -19,6 +19,12 @@ _LARGE = 1.12
 _FIGURES = re.compile(r"\d+|\b[ivxlc]+\b")
 _DASHES = r"[-\u2013\u2014\s]*"
 _PAGE_NUMBER = re.compile(rf"{_DASHES}(?:\d{{1,4}}|[ivxlc]{{1,7}}){_DASHES}", re.IGNORECASE)
+_PAGE_LABEL = re.compile(
+    r"(?:(?:page|seite|side|pagina|p\.|s\.)\s*)?\d{1,4}(?:\s*(?:/|of|von|af|van|de)\s*\d{1,4})?",
+    re.IGNORECASE,
+)
+_APART_EM = 1.0
+"""How far from all other text a page number stands that nothing else tells."""
 
 
 def furniture_of(pages: Sequence[PageText]) -> dict[int, dict[Line, str]]:
@@ -41,7 +47,30 @@ def furniture_of(pages: Sequence[PageText]) -> dict[int, dict[Line, str]]:
             others = {n for n, at, _ in places if abs(at - place) <= _SAME_PLACE_PT}
             if len(others) >= _needed(len(pages), line.text):
                 found[page_no][line] = zone
+    for page in pages:
+        lone = _lone_number(page)
+        if lone is not None:
+            found[page.page_no].setdefault(lone[0], lone[1])
     return {page.page_no: _spared(page, found[page.page_no]) for page in pages}
+
+
+def _lone_number(page: PageText) -> tuple[Line, str] | None:
+    """Return the page number in the last or first row of a page, if it stands there alone."""
+    rows = sorted(page.lines, key=lambda line: line.frame.middle)
+    if len(rows) < _MIN_PAGES:
+        return None
+    for line, beside, zone in ((rows[-1], rows[-2], "footer"), (rows[0], rows[1], "header")):
+        lower, upper = (line, beside) if zone == "footer" else (beside, line)
+        apart = lower.frame.top - upper.frame.bottom > line.size * _APART_EM
+        outside = (
+            line.frame.top >= page.height * (1 - _ZONE)
+            if zone == "footer"
+            else line.frame.bottom <= page.height * _ZONE
+        )
+        number = _PAGE_NUMBER.fullmatch(line.text) or _PAGE_LABEL.fullmatch(line.text)
+        if apart and outside and number:
+            return line, zone
+    return None
 
 
 def _spared(page: PageText, furniture: dict[Line, str]) -> dict[Line, str]:

@@ -19,6 +19,8 @@ from jobs.parsing.pdf.words import Blank
 __all__ = ["Frame", "Line", "PageText", "body_size", "cut_at", "glyph_text", "page_text"]
 
 _QUARTER = 90
+_MIN_PROSE = 0.3
+"""Of the letters of code, the least of prose that sets a document's size."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL"})
 
 
@@ -185,10 +187,15 @@ def cut_at(line: Line, blanks: Sequence[Blank]) -> list[Line]:
 
 
 def body_size(lines: Iterable[Line]) -> float:
-    """Return the height of most letters of a document, in half points."""
-    weights: Counter[float] = Counter()
+    """Return the height of most letters of a document, in half points.
+
+    Code counts only where there is little else: it is often set smaller than the text.
+    """
+    prose: Counter[float] = Counter()
+    code: Counter[float] = Counter()
     for line in lines:
-        weights[round(line.size * 2) / 2] += len(line.text)
+        (code if line.monospaced else prose)[round(line.size * 2) / 2] += len(line.text)
+    weights = prose if prose.total() >= code.total() * _MIN_PROSE else code
     return weights.most_common(1)[0][0] if weights else 0.0
 
 

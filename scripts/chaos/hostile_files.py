@@ -268,7 +268,7 @@ def _pdf_deep() -> bytes:
 
 
 def _html_deep() -> bytes:
-    return b"<html><body>" + b"<div><span>" * 300_000 + b"deep" + b"</span></div>" * 300_000
+    return b"<html><body>" + b"<div><span>" * 50_000 + b"deep" + b"</span></div>" * 50_000
 
 
 def _html_table() -> bytes:
@@ -276,7 +276,7 @@ def _html_table() -> bytes:
 
 
 def _markdown_deep() -> bytes:
-    return b">" * 200_000 + b" a\n" + b"[" * 200_000 + b"\n" + b"*a " * 200_000
+    return b">" * 50_000 + b" a\n" + b"[" * 50_000 + b"\n" + b"*a " * 50_000
 
 
 def _json_deep() -> bytes:
@@ -284,7 +284,7 @@ def _json_deep() -> bytes:
 
 
 def _csv_wide() -> bytes:
-    return b"a,b\n" + b'"' + b"x" * (40 * MIB)
+    return b"a,b\n" + b'"' + b"x" * (2 * MIB)
 
 
 def _mail_deep() -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from tests.jobs.parsing.made import check_laws
 from tests.jobs.parsing.pdf.weights import LAYOUT, make_weights
 from tests.jobs.parsing.pdfs import REGULAR, Text, paragraph, pdf
 
+CHECKOUT = Path(__file__).parents[4]
 pytestmark = pytest.mark.slow
 
 
@@ -84,3 +87,32 @@ def test_what_is_no_layout_model_is_refused(weights: Path, tmp_path: Path) -> No
     config = Config.model_validate({"parser": {"artifacts_path": str(tmp_path), "ocr": "none"}})
     with pytest.raises(ConfigError, match="cannot be used"):
         fix_parser(config)
+
+
+def test_nothing_is_asked_of_the_network(weights: Path, tmp_path: Path) -> None:
+    """Not by docling's pipeline, and not by its models; other settings would fetch weights."""
+    path = tmp_path / "document"
+    path.write_bytes(pdf([tabular("cell")]))
+    script = (
+        "import sys\n"
+        "asked = []\n"
+        "names = ('socket.connect', 'socket.getaddrinfo', 'socket.gethostby', 'socket.sendto')\n"
+        "sys.addaudithook(lambda e, _: asked.append(e) if e.startswith(names) else None)\n"
+        "from pathlib import Path\n"
+        "from jobs.config import ParserConfig\n"
+        "from jobs.parsing.convert import convert\n"
+        "for engine in ('auto', 'standard'):\n"
+        "    settings = ParserConfig(pdf=engine, artifacts_path=sys.argv[2], ocr='none')\n"
+        "    made = convert(Path(sys.argv[1]), format='pdf', name='a', settings=settings)\n"
+        "    assert 'docling-standard' in made.parser, made.parser\n"
+        "    assert 'cell 1 of 1' in made.document.text\n"
+        "print(asked)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, str(path), str(weights)],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "HF_HUB_OFFLINE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout.splitlines()[-1:] == ["[]"], ended.stderr

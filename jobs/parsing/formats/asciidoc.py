@@ -61,7 +61,7 @@ def _plain(line: str, attributes: dict[str, str]) -> list[str]:
         return [line]
     quote = _QUOTE.fullmatch(line)
     if quote:
-        return ["", quote[1], "", "[quote]"]
+        return ["", f"\N{EM DASH} {quote[1]}", "", "[quote]"]
     shown = _resolved(line, attributes)
     if line.startswith("image::"):
         return ["", shown, ""]

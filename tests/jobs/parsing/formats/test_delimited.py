@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jobs.parsing.formats.delimited import sniff_delimiter
-from tests.jobs.parsing.made import read_text
+from tests.jobs.parsing.made import read_text, texts
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -45,3 +45,20 @@ def test_declared_separator_and_nul(tmp_path: Path) -> None:
     """Excel's sep line is obeyed and no row; a NUL becomes U+FFFD."""
     document = read_text(tmp_path, "sep=;\na,b;c\n1;2\0\n", "csv").document
     assert document.text == "| a,b | c |\n| --- | --- |\n| 1 | 2\ufffd |"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Report\n\na,b\n1,2\n3,4\n", ["Report", "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"]),
+        ("1,2\n3,4\n", ["|  |  |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"]),
+        ("a,b,\n1,2,\n", ["| a | b |\n| --- | --- |\n| 1 | 2 |"]),
+        ("Pris;Antal\n1.234,50;3\n", ["| Pris | Antal |\n| --- | --- |\n| 1.234,50 | 3 |"]),
+        ('a, b\n1, "two, three"\n', ["| a | b |\n| --- | --- |\n| 1 | two, three |"]),
+        ("name\nA\nB\n", ["| name |\n| --- |\n| A |\n| B |"]),
+    ],
+    ids=["title", "numbers", "blank column", "decimal comma", "blanks", "one column"],
+)
+def test_layouts_of_tables(tmp_path: Path, text: str, expected: list[str]) -> None:
+    """Titles above, no header, blank columns, decimal commas, blanks behind commas."""
+    assert texts(read_text(tmp_path, text, "csv").document) == expected

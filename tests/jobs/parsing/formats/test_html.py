@@ -156,3 +156,76 @@ def test_xhtml_with_empty_elements_written_short(tmp_path: Path) -> None:
 def test_code_keeps_the_name_of_its_file(tmp_path: Path, html: str, fence: str) -> None:
     """A file that markup names stands behind the opening fence, in one line without ticks."""
     assert read_text(tmp_path, html, "html").document.text == f"{fence}\nx\n```"
+
+
+def test_formulas_are_their_tex(tmp_path: Path) -> None:
+    """TeX where the page gives it, else MathML in a line; no formula stands twice."""
+    html = (
+        "<p>a <math><mi>x</mi><annotation encoding='application/x-tex'>x^2</annotation></math> b"
+        "<p>c <math alttext='y_1'><mi>y</mi></math><p>d <math><mi>z</mi><mo>=</mo><mfrac><mn>1"
+        "</mn><mrow><mi>p</mi><mo>+</mo><mn>2</mn></mrow></mfrac><msup><mi>q</mi><mn>3</mn></msup>"
+        "</math><p><span class='katex'><span class='katex-mathml'>f</span>"
+        "<span class='katex-html'>f</span></span>"
+    )
+    assert texts(read_text(tmp_path, html, "html").document) == [
+        "a $x^2$ b",
+        "c $y_1$",
+        "d z=1/(p+2)q^3",
+        "f",
+    ]
+
+
+def test_marks_of_notes_and_ruby(tmp_path: Path) -> None:
+    """Raised links to notes stand in brackets, once; ruby in parentheses; soft hyphens go."""
+    html = (
+        "<p>Text<sup><a href='#n'>1</a></sup> <sup><a href='#n'>[2]</a></sup> x<sup>2</sup>"
+        "<a role='doc-noteref' href='#m'>3</a><p><ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>"
+        "<p>har&shy;bour<aside role='doc-footnote'><p>The note.</aside><hr role='doc-pagebreak'>"
+    )
+    document = read_text(tmp_path, html, "html").document
+    assert texts(document) == ["Text[1] [2] x2[3]", "漢(kan)", "harbour", "The note."]
+    assert document.blocks[-1].kind == "footnote"
+
+
+def test_words_in_drawings_and_forms(tmp_path: Path) -> None:
+    """Words of a drawing, of labels, options, buttons and fields are text; hidden fields not."""
+    html = (
+        "<svg><title>no</title><text>North <tspan>quay</tspan></text></svg><form><label>Name"
+        "</label><input value='Ann'><input type=hidden value=no><input type=submit value=Send>"
+        "<select><option>one<option>two</select></form>"
+    )
+    assert texts(read_text(tmp_path, html, "html").document) == [
+        "North quay",
+        "Name Ann Send",
+        "one",
+        "two",
+    ]
+
+
+def test_tables_of_prose_are_layout(tmp_path: Path) -> None:
+    """A cell with a heading is a part of the page, unless the table has a header."""
+    cell = f"<h2>Side</h2><p>{PHRASE}"
+    prose = f"<table><tr><td>nav<td>{cell}</table><p>after"
+    document = read_text(tmp_path, f"<h1>Doc</h1>{prose}", "html").document
+    assert not texts(document, "table")
+    assert block_of(document, PHRASE).heading_path == ("Doc", "Side")
+    assert block_of(document, "after").heading_path == ("Doc",)
+    kept = prose.replace("<tr>", "<tr><th>a<th>b<tr>", 1)
+    assert len(texts(read_text(tmp_path, kept, "html").document, "table")) == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [
+        ("utf-8", "iso-8859-1"), ("cp1252", "utf-8"), ("cp1252", None), ("utf-16", "utf-8"),
+        ("utf-16-le", "utf-8"), ("utf-16-be", None), ("utf-8-sig", "windows-1252"),
+    ],
+)  # fmt: skip
+def test_wrong_declarations_of_an_encoding(
+    tmp_path: Path, encoding: str, declared: str | None
+) -> None:
+    """Pages come out right whatever they declare, or if they declare nothing."""
+    meta = f"<meta http-equiv=content-type content='text/html; charset={declared}'>"
+    page = f"<html><head>{meta if declared else ''}</head><body><p>Ærø – “Grüße” naïve"
+    document = read_text(tmp_path, page.encode(encoding), "html").document
+    assert texts(document) == ["Ærø – “Grüße” naïve"]

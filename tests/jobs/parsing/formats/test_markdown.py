@@ -114,3 +114,52 @@ def test_fences_keep_what_they_say(tmp_path: Path, info: str, language: str | No
     document = read_text(tmp_path, f"~~~{info}\nx = '<b>'\n~~~\n", "md").document
     assert document.text == f"```{info.replace('&lt;', '<')}\nx = '<b>'\n```"
     assert document.blocks[0].code_language == language
+
+
+def test_formulas_stay_as_they_are_written(tmp_path: Path) -> None:
+    """No emphasis is found in a formula; displayed ones are blocks; prices are no formulas."""
+    text = (
+        "Inline $a_1*b*c_1$ and $5 or *6* $7.\n\n$$\nx_1 = \\frac{1}{2} *y*\n$$\n\n"
+        "\\begin{align}\na_1 &= b\n\\end{align}\n\n$$ z_2 $$\n\n$$ open\n\nafter\n"
+    )
+    document = read_text(tmp_path, text, "md").document
+    assert texts(document) == [
+        "Inline $a_1*b*c_1$ and $5 or 6 $7.",
+        "x_1 = \\frac{1}{2} *y*",
+        "\\begin{align} a_1 &= b \\end{align}",
+        "z_2",
+        "$$ open",
+        "after",
+    ]
+    assert [b.kind for b in document.blocks][1:4] == ["formula"] * 3
+
+
+def test_footnotes_are_kept_with_their_marks(tmp_path: Path) -> None:
+    """A note of one word is no address of a link; its further paragraphs belong to it."""
+    text = (
+        "One[^a] two[^2].\n\n[^a]: https://example.org\n[^2]: First\n\n    second *part*.\n\nEnd\n"
+    )
+    document = read_text(tmp_path, text, "md").document
+    assert texts(document) == [
+        "One[^a] two[^2].", "[^a]: https://example.org", "[^2]: First second part.", "End",
+    ]  # fmt: skip
+    assert [b.kind for b in document.blocks][1:3] == ["footnote", "footnote"]
+
+
+def test_definition_lists(tmp_path: Path) -> None:
+    """A term and the lines that begin with a colon are a list; a ratio in prose is none."""
+    text = "Quay\n: Of *stone*.\n: Long.\n\nA ratio\nof 3 : 4 is kept.\n"
+    assert texts(read_text(tmp_path, text, "md").document) == [
+        "- Quay", "  - Of stone.", "  - Long.", "A ratio of 3 : 4 is kept.",
+    ]  # fmt: skip
+
+
+def test_json_front_matter(tmp_path: Path) -> None:
+    """An object above the body is metadata; one that is the whole text is text."""
+    document = read_text(
+        tmp_path, '{\n"title": "T",\n"tags": ["a", "b"]\n}\n\nBody.\n', "md"
+    ).document
+    assert (document.title, document.metadata, texts(document)) == (
+        "T", {"tags": "a, b", "title": "T"}, ["Body."],
+    )  # fmt: skip
+    assert texts(read_text(tmp_path, '{"a": 1}\n', "md").document) == ['{"a": 1}']

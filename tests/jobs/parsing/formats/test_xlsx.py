@@ -42,7 +42,7 @@ def test_cells_are_what_they_show(tmp_path: Path) -> None:
 
 
 def test_tables_beside_one_another(tmp_path: Path) -> None:
-    """Blank rows and columns part tables; a lone cell is a paragraph; a merged cell above is its label."""
+    """Blank rows and columns part tables; a lone cell or a merged one above is a paragraph."""
     book = openpyxl.Workbook()
     sheet = book.active
     for place, value in {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from jobs.adapters.stores import open_store
 from jobs.config import Config
 from jobs.parsing.pool import ChildParser
 from jobs.protocol.session import RunSession
+from jobs.rechunk import RechunkRequest, rechunk
 from jobs.recorded import run_settings, settings_record
 from jobs.sources import open_source
 from jobs.stages.fetch_parse import FetchParse
@@ -231,3 +232,28 @@ def test_members_are_skipped_where_asked(job: Job) -> None:
         "a.zip": ("skipped", "unsupported_format"),
     }
     job.check()
+
+
+def test_members_are_rechunked_with_what_they_came_in(job: Job, tmp_path: Path) -> None:
+    """Read back from a dataset they keep parents and buckets; a run over both does nothing."""
+    (job.src / "a.eml").write_bytes(mail(("x.txt", b"Stays."), ("in.zip", zipped(y="Deep."))))
+    job.run()
+    output = job.config.output.model_copy(update={"n_buckets": 5})
+    config = job.config.model_copy(update={"output": output})
+    new = replace(job, dst=tmp_path / "new", config=config)
+    asked = RechunkRequest(
+        dst=str(job.dst),
+        new_dst=str(new.dst),
+        assignments=("output.n_buckets=5", "limits.lease_seconds=5"),
+        verbosity=-1,
+    )
+    assert rechunk(asked) == 0
+    assert {r["source_key"]: r["parent_doc_id"] for r in new.rows()} == {
+        row["source_key"]: row["parent_doc_id"] for row in job.rows()
+    }
+    new.check()
+    assert new.run()["planned"] == 0
+    (job.src / "a.eml").write_bytes(mail(("x.txt", b"Stays.")))
+    new.run()
+    assert set(new.outcomes()) == {"a.eml", "a.eml!/x.txt"}
+    new.check()

@@ -676,3 +676,67 @@ def test_broken_row(
         places = [(f.source_key, f.doc_id, f.offset) for f in report.findings]
         assert wanted in places, shown(report)
         assert {place[1] for place in places} == {doc_id}
+
+
+# ------------------------------------------------------------------ documents in documents
+
+
+def with_members(**values: object) -> tuple[datasets.Data, str, str]:
+    """Return a dataset with an archive and two members; the keys of these, one of them strayed.
+
+    The first lies in the archive's bucket, as it should; the second in the bucket of its own
+    id. ``values`` override columns of the first.
+    """
+    data = datasets.harbour()
+    skipped = {"status": "skipped", "error_kind": "no_text", "format": "zip"}
+
+    def bucket(key: str) -> int:
+        return int(datasets.h(key)[:8], 16) % 2
+
+    keys = [f"box.zip!/{i}" for i in range(50)]
+    near = next(key for key in keys if bucket(key) == bucket("box.zip"))
+    far = next(key for key in keys if bucket(key) != bucket("box.zip"))
+    member = {
+        **skipped,
+        "parent_doc_id": datasets.h("box.zip"),
+        "source_uri": f"file:///source/{near}",
+    }
+    docs = [
+        datasets.document("box.zip", b"zip", **skipped),
+        datasets.document(near, b"one", **{**member, **values}),
+    ]
+    for doc in docs:
+        doc.settle()
+        data.docs[doc.key] = doc
+    return data, near, far
+
+
+def test_members_lie_beside_what_they_came_in(tmp_path: Path) -> None:
+    """A member in the bucket of its archive is right; one in that of its own id is not."""
+    data, _, far = with_members()
+    report = check(data, tmp_path)
+    assert report.clean, shown(report)
+    parent = {"parent_doc_id": datasets.h("box.zip")}
+    data.docs[far] = datasets.document(
+        far, b"two", status="skipped", error_kind="no_text", **parent
+    )
+    report = check(data, tmp_path)
+    assert set(report.violated) == {"documents.members", "layout.bucket"}, shown(report)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"parent_doc_id": "0" * 32}, "its parent has no row here"),
+        ({"source_uri": "file:///source/box.zip!/"}, "source_uri 'file:///source/box.zip!/'"),
+        ({"source_uri": "file:///source/elsewhere"}, "source_uri 'file:///source/elsewhere'"),
+    ],
+)
+def test_members_that_came_in_nothing(tmp_path: Path, values: dict[str, object], text: str) -> None:
+    """A parent without a row, and a key or URI that is not below the parent's, are told."""
+    data, near, _ = with_members(**values)
+    report = check(data, tmp_path)
+    assert "documents.members" in report.violated, shown(report)
+    found = [f for f in report.findings if f.law == "documents.members"]
+    assert {finding.source_key for finding in found} == {near}
+    assert text in found[0].message

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from chunking import ids
 from chunking.errors import DocumentError
 from chunking.model import Block, Document
 from jobs.config import Config
 from jobs.meter import Sample
-from jobs.ports import ParseOutcome
+from jobs.parsing.outcomes import failed
+from jobs.ports import Member, ParseOutcome
 from jobs.records import ParsedDocument, PlanRow, SourceItem, version_tag
 from jobs.sources.base import Fetched
 from jobs.stages.fetch_parse import FetchParse
@@ -102,3 +104,39 @@ def test_the_etag_speaks_of_the_metadata_too() -> None:
     documents = _run({"a": "one", "b": "two"}, Reader(), [])
     assert documents[0].etag == "etag-a"
     assert documents[1].etag == version_tag("etag-b", {"readers": "crew"}) != "etag-b"
+
+
+def test_members_are_documents_with_what_they_came_in() -> None:
+    """They follow it at any depth, with its etag and metadata, and ids of their own."""
+
+    class Unpacker(Reader):
+        def parse(self, path: Path, *, name: str) -> ParseOutcome:
+            outcome = super().parse(path, name=name)
+            lost = failed("encrypted", "locked", "zip")
+            deep = Member(name="d", outcome=outcome, size_bytes=3, doc_version="2" * 64)
+            box = replace(lost, members=(deep,))
+            members = (
+                Member(name="x y%.txt", outcome=outcome, size_bytes=7, doc_version="1" * 64),
+                Member(name="box", outcome=box),
+            )
+            return replace(outcome, members=members)
+
+    documents = _run({"a": "one", "b": "two"}, Unpacker(), [])
+    assert [d.plan.source_key for d in documents] == [
+        *("a", "a!/x y%.txt", "a!/box", "a!/box!/d"),
+        *("b", "b!/x y%.txt", "b!/box", "b!/box!/d"),
+    ]
+    member = documents[5]
+    assert member.plan.doc_id == ids.doc_id("b!/x y%.txt")
+    assert member.plan.source_uri == "shelf:b!/x%20y%25.txt"
+    assert member.plan.parent_doc_id == "b"
+    assert (member.doc_version, member.size_bytes) == ("1" * 64, 7)
+    assert member.etag == documents[4].etag
+    assert dict(member.plan.metadata) == {"readers": "crew"}
+    assert documents[7].plan.parent_doc_id == ids.doc_id("b!/box")
+    lost = documents[6]
+    assert (lost.error_stage, lost.outcome.error_kind, lost.doc_version) == (
+        *("parse", "encrypted"),
+        None,
+    )
+    assert all(not document.outcome.members for document in documents)

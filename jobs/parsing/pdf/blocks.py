@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from jobs.parsing.pdf.lines import Frame, Line
+from jobs.parsing.pdf.markers import BULLET, NUMBER, SURE, item_lines
 from jobs.parsing.pdf.order import Region
 from jobs.parsing.pdf.tables import CellText
 
@@ -35,10 +36,7 @@ _SENTENCE_END = re.compile(r"[.!?:;\u3002\uff01\uff1f\u061f][\"'\u201d\u2019)\]]
 _HYPHENS = "-\u00ad\u2010"
 _HYPHENATED = re.compile(rf"(\w+)[{_HYPHENS}]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_BULLETS = r"\u2022\u2023\u25aa\u25ab\u25cf\u25cb\u25a0\u25e6\u2043\u2219"
-_BULLET = re.compile(rf"([{_BULLETS}\u00b7*\u2013-])\s+(?=\S)")
-_NUMBER = re.compile(r"(\(?(?:\d{1,3}|[A-Za-z]|[ivxlIVXL]{1,5})[.)])\s+(?=\S)")
-_LONE_BULLET = re.compile(rf"[{_BULLETS}]")
+_LEADERS_TO_PAGE = re.compile(r"(?:\.\s?){4}\s*\d{1,4}$")
 _SECTION_NUMBER = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S")
 
 _NEW_PARAGRAPH_GAP = 1.45
@@ -165,7 +163,7 @@ def _with_markers(lines: tuple[Line, ...]) -> list[Line]:
     joined: list[Line] = []
     for line in lines:
         last = joined[-1] if joined else None
-        if last and _LONE_BULLET.fullmatch(last.text) and line.frame.top < last.frame.bottom:
+        if last and last.text in SURE and line.frame.top < last.frame.bottom:
             joined[-1] = replace(
                 line, text=f"{last.text} {line.text}", cells=last.cells + line.cells
             )
@@ -179,9 +177,10 @@ def _paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
     if not lines:
         return
     pitch = _pitch(lines)
+    items = item_lines(lines)
     paragraph = [lines[0]]
-    for line in lines[1:]:
-        if _begins(paragraph, line, pitch):
+    for i, line in enumerate(lines[1:], start=1):
+        if i in items or _begins(paragraph, line, pitch):
             yield paragraph
             paragraph = []
         paragraph.append(line)
@@ -204,6 +203,8 @@ def _begins(paragraph: list[Line], line: Line, pitch: float) -> bool:
     step = line.frame.bottom - last.frame.bottom
     if step < -last.size or step > last.size * pitch * _NEW_PARAGRAPH_GAP:
         return True
+    if _LEADERS_TO_PAGE.search(last.text):
+        return True
     if not _same_size(last.size, line.size) or line.monospaced != last.monospaced:
         # A formula or a raised figure changes the height of a line in mid-sentence.
         return len(line.text) > 3 and not _in_sentence(last, line)  # noqa: PLR2004 - a figure
@@ -211,7 +212,7 @@ def _begins(paragraph: list[Line], line: Line, pitch: float) -> bool:
         return not _in_sentence(last, line)
     if line.monospaced:
         return False
-    if _BULLET.match(line.text) or _NUMBER.match(line.text):
+    if BULLET.match(line.text) or NUMBER.match(line.text):
         return _is_item(paragraph, line)
     return _indented(paragraph, line)
 
@@ -223,7 +224,7 @@ def _in_sentence(last: Line, line: Line) -> bool:
 def _is_item(paragraph: list[Line], line: Line) -> bool:
     """Tell whether a line that looks like a list item is one, not a wrapped figure or dash."""
     first = paragraph[0]
-    if _BULLET.match(first.text) or _NUMBER.match(first.text):
+    if BULLET.match(first.text) or NUMBER.match(first.text):
         return line.frame.left <= paragraph[-1].frame.left + line.size * _INDENT_EM
     return bool(_SENTENCE_END.search(paragraph[-1].text)) or (
         abs(line.frame.left - paragraph[-1].frame.left) > line.size * _INDENT_EM / 2
@@ -233,7 +234,7 @@ def _is_item(paragraph: list[Line], line: Line) -> bool:
 def _indented(paragraph: list[Line], line: Line) -> bool:
     last = paragraph[-1]
     em = line.size
-    if _BULLET.match(paragraph[0].text) or _NUMBER.match(paragraph[0].text):
+    if BULLET.match(paragraph[0].text) or NUMBER.match(paragraph[0].text):
         return line.frame.left < paragraph[0].frame.left - em * _INDENT_EM / 2
     ended = bool(_SENTENCE_END.search(last.text))
     margin = min(each.frame.left for each in paragraph[1:] or paragraph)
@@ -250,7 +251,7 @@ def _classified(lines: list[Line], page: int, vocabulary: Vocabulary, body: floa
     text = _code(lines) if code else _joined(lines, vocabulary)
     kind: BlockKind = "code" if code else "text"
     marker = ""
-    item = _BULLET.match(text) or _NUMBER.match(text)
+    item = BULLET.match(text) or NUMBER.match(text)
     if not code and _is_heading(lines, text, size, body):
         kind = "heading"
     elif not code and item:

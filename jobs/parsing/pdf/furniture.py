@@ -12,6 +12,8 @@ __all__ = ["furniture_of"]
 
 _ZONE = 0.14
 """Share of a page's height, from its top and its bottom, where furniture may stand."""
+_LONE_ZONE = 0.25
+"""As much for a page number at the bottom that nothing stands near: text areas may be low."""
 _MAX_ROWS = 3
 _SAME_PLACE_PT = 8.0
 _MIN_PAGES = 3
@@ -63,7 +65,7 @@ def _lone_number(page: PageText) -> tuple[Line, str] | None:
         lower, upper = (line, beside) if zone == "footer" else (beside, line)
         apart = lower.frame.top - upper.frame.bottom > line.size * _APART_EM
         outside = (
-            line.frame.top >= page.height * (1 - _ZONE)
+            line.frame.top >= page.height * (1 - _LONE_ZONE)
             if zone == "footer"
             else line.frame.bottom <= page.height * _ZONE
         )

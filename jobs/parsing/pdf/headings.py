@@ -19,8 +19,8 @@ _PART = re.compile(
     r"(?:chapter|part|appendix|section|kapitel|teil|abschnitt|anhang|\u00a7)\s", re.IGNORECASE
 )
 _PAGE_AT_END = re.compile(r"(?:\s|\.)(\d{1,4})$")
-_LEADERS = re.compile(r"(?:\.\s?){4,}")
-_BLANK_TO_FILL = re.compile(r"_{4,}|(?:\.\s?){6,}|\u2026{2,}")
+_LEADERS = re.compile(r"(?:\.\s?){4}")
+_BLANK_TO_FILL = re.compile(r"_{4}|(?:\.\s?){6}|\u2026{2,}")
 _CONTENTS = frozenset(
     {
         *("contents", "table of contents", "inhalt", "inhaltsverzeichnis", "inhoudsopgave"),

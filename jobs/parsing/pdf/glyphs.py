@@ -59,10 +59,13 @@ def cleaned(glyphs: Iterable[Glyph]) -> list[Glyph]:
 
 def on_one_line(a: Glyph, b: Glyph) -> bool:
     """Tell whether two letters stand on one line; small ones may be raised or lowered."""
-    small, large = sorted((a.height, b.height))
+    # Called for every letter: no properties, no lists.
+    small, large = a.bottom - a.top, b.bottom - b.top
+    if small > large:
+        small, large = large, small
     if large > small * _OTHER_SIZE:
         return abs(a.bottom - b.bottom) < _SAME_BASE * large
-    return abs(a.middle - b.middle) < _SAME_LINE * small
+    return abs((a.top + a.bottom) / 2 - (b.top + b.bottom) / 2) < _SAME_LINE * small
 
 
 def _meant(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:
@@ -121,22 +124,22 @@ def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:
     """Leave out what is drawn again in the same place."""
     seen: dict[tuple[str, int, int], list[Glyph]] = {}
     for glyph in glyphs:
-        if glyph.text == " ":
+        if glyph.text == " " or not _is_drawn_again(glyph, seen):
             yield glyph
-            continue
-        size = max(glyph.height, 1.0)
-        near = size * _TWICE
-        keys = {
-            (glyph.text, int((glyph.left + dx) / size), int((glyph.bottom + dy) / size))
-            for dx in (-near, near)
-            for dy in (-near, near)
-        }
-        twins = [twin for key in keys for twin in seen.get(key, ())]
-        if any(
-            abs(twin.left - glyph.left) <= near and abs(twin.bottom - glyph.bottom) <= near
-            for twin in twins
-        ):
-            continue
-        own = (glyph.text, int(glyph.left / size), int(glyph.bottom / size))
-        seen.setdefault(own, []).append(glyph)
-        yield glyph
+
+
+def _is_drawn_again(glyph: Glyph, seen: dict[tuple[str, int, int], list[Glyph]]) -> bool:
+    """Tell whether the same letter was seen nearby, and remember it if not."""
+    text = glyph.text
+    size = max(glyph.bottom - glyph.top, 1.0)
+    near = size * _TWICE
+    x, y = glyph.left / size, glyph.bottom / size
+    left, right = int(x - _TWICE), int(x + _TWICE)
+    low, high = int(y - _TWICE), int(y + _TWICE)
+    for column in (left,) if left == right else (left, right):
+        for row in (low,) if low == high else (low, high):
+            for twin in seen.get((text, column, row), ()):
+                if abs(twin.left - glyph.left) <= near and abs(twin.bottom - glyph.bottom) <= near:
+                    return True
+    seen.setdefault((text, int(x), int(y)), []).append(glyph)
+    return False

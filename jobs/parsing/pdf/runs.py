@@ -7,7 +7,6 @@ blanks and from gaps, judged by the other gaps of the line.
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,11 +67,15 @@ class Run:
 def runs_of(glyphs: Iterable[Glyph]) -> list[Run]:
     """Return the pieces of lines of glyphs that are given in the order they are drawn."""
     kept = cleaned(glyphs)
-    turned = any(is_right_to_left(glyph.text) for glyph in kept)
+    turned = _any_right_to_left(kept)
     runs = list(_runs(kept, both_ways=turned))
     if turned:
         runs = list(read_both_ways(runs))
     return [made for run in runs if (made := _made(run)) is not None]
+
+
+def _any_right_to_left(glyphs: Iterable[Glyph]) -> bool:
+    return any(map(is_right_to_left, {glyph.text for glyph in glyphs}))
 
 
 def _runs(glyphs: Iterable[Glyph], *, both_ways: bool) -> Iterator[list[Glyph]]:
@@ -92,7 +95,10 @@ def _runs(glyphs: Iterable[Glyph], *, both_ways: bool) -> Iterator[list[Glyph]]:
 
 
 def _follows(last: Glyph, glyph: Glyph, *, both_ways: bool) -> bool:
-    small, large = sorted((last.height, glyph.height))
+    # Called for every letter: no properties, no lists.
+    small, large = last.bottom - last.top, glyph.bottom - glyph.top
+    if small > large:
+        small, large = large, small
     back = large * (1.0 if last.text in _ACCENTS or glyph.text in _ACCENTS else BACK)
     beside = -back < glyph.left - last.right < WIDE_GAP * small
     if both_ways and not beside:
@@ -110,12 +116,13 @@ def _made(run: Sequence[Glyph]) -> Run | None:
     letters = [glyph for glyph in run if glyph.text != " "]
     if not letters:
         return None
-    turned = any(is_right_to_left(glyph.text) for glyph in letters)
+    turned = _any_right_to_left(letters)
     blanks_drawn = len(letters) < len(run) and not turned
     parts, blanks = _text_of(run, _word_gap(run, blanks_drawn=blanks_drawn))
     fonts = {glyph.font for glyph in letters}
-    size = statistics.mode(round(glyph.height, 1) for glyph in letters)
-    usual = next(glyph for glyph in letters if round(glyph.height, 1) == size)
+    heights = [round(glyph.bottom - glyph.top, 1) for glyph in letters]
+    even = heights.count(heights[0]) == len(heights)
+    usual = letters[0 if even else heights.index(statistics.mode(heights))]
     return Run(
         text="".join(parts),
         frame=Frame(
@@ -136,10 +143,12 @@ def _word_gap(run: Sequence[Glyph], *, blanks_drawn: bool) -> float:
 
     Letter-spaced text has gaps between all letters: there, only wider ones are blanks.
     """
+    heights = [glyph.bottom - glyph.top for glyph in run]
+    worded = [glyph.text.isalnum() for glyph in run]
     gaps = [
-        _gap(before, after) / max(min(before.height, after.height), 1.0)
-        for before, after in itertools.pairwise(run)
-        if before.text.isalnum() and after.text.isalnum()
+        _gap(run[i - 1], run[i]) / max(min(heights[i - 1], heights[i]), 1.0)
+        for i in range(1, len(run))
+        if worded[i] and worded[i - 1]
     ]
     least = _WORD_GAP_BESIDE_BLANKS if blanks_drawn else _WORD_GAP
     if len(gaps) < _MIN_SPACED_GAPS:
@@ -164,7 +173,7 @@ def _text_of(run: Sequence[Glyph], word_gap: float) -> tuple[list[str], list[Bla
             continue
         if last is not None:
             gap = _gap(last, glyph)
-            if drawn or gap > word_gap * min(last.height, glyph.height):
+            if drawn or (gap > 0 and gap > word_gap * min(last.height, glyph.height)):
                 blanks.append(Blank(offset=length, left=last.right, right=glyph.left))
                 parts.append(" ")
                 length += 1
@@ -181,6 +190,8 @@ def _text_of(run: Sequence[Glyph], word_gap: float) -> tuple[list[str], list[Bla
 
 def _combines(last: Glyph, glyph: Glyph, parts: list[str]) -> bool:
     """Put an accent that is drawn over the letter after or before it into that letter."""
+    if last.text not in _ACCENTS and glyph.text not in _ACCENTS:
+        return False
     for accent, letter in ((last, glyph), (glyph, last)):
         mark = _ACCENTS.get(accent.text)
         if mark and letter.text.isalpha() and letter.left <= accent.center <= letter.right:

@@ -6,13 +6,22 @@ ECMA-376 part 3); one of them is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
 from lxml import etree
 
-__all__ = ["ALTERNATE", "Drawn", "branch", "chart_rows", "diagram_lines", "read_drawing"]
+__all__ = [
+    "ALTERNATE",
+    "Drawn",
+    "alternative_text",
+    "branch",
+    "chart_rows",
+    "diagram_lines",
+    "read_drawing",
+]
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
@@ -24,6 +33,7 @@ _V = "{urn:schemas-microsoft-com:vml}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _WP = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 ALTERNATE = f"{_MC}AlternateContent"
+_FILE = re.compile(r"(?:\w+://|[A-Za-z]:\\|/).*|[^\n]*\.\w{2,4}")
 _MOST_POINTS = 10_000
 """Points of a chart that are read; a table of more is data, not a figure."""
 
@@ -60,6 +70,12 @@ def branch(alternate: etree._Element) -> list[etree._Element]:
         if len(choice):
             return list(choice)
     return []
+
+
+def alternative_text(properties: etree._Element | None, attribute: str) -> str:
+    """Return the alternative text of a picture; none where it is but a file's name or address."""
+    text = " ".join(((properties.get(attribute) if properties is not None else "") or "").split())
+    return "" if _FILE.fullmatch(text) else text
 
 
 def read_drawing(element: etree._Element) -> Drawn:
@@ -110,18 +126,20 @@ def _diagram(node: etree._Element, drawn: Drawn) -> bool:
 
 def _frame(node: etree._Element, drawn: Drawn) -> bool:
     """Note the alternative text of a picture; that of a shape repeats what is in it."""
-    properties = node.find(f"{_WP}docPr")
-    description = properties.get("descr") if properties is not None else None
-    if description and next(node.iter(f"{_PIC}pic"), None) is not None:
-        drawn.pictures.append(" ".join(description.split()))
+    if next(node.iter(f"{_PIC}pic"), None) is not None:
+        _describe(alternative_text(node.find(f"{_WP}docPr"), "descr"), drawn)
     return True
 
 
 def _vml_shape(node: etree._Element, drawn: Drawn) -> bool:
-    description = node.get("alt")
-    if description and next(node.iter(f"{_V}imagedata"), None) is not None:
-        drawn.pictures.append(" ".join(description.split()))
+    if next(node.iter(f"{_V}imagedata"), None) is not None:
+        _describe(alternative_text(node, "alt"), drawn)
     return True
+
+
+def _describe(text: str, drawn: Drawn) -> None:
+    if text:
+        drawn.pictures.append(text)
 
 
 _READERS: dict[str, Callable[[etree._Element, Drawn], bool]] = {

@@ -1,4 +1,7 @@
-"""Text formats that docling reads once their bytes are UTF-8: AsciiDoc, LaTeX, WebVTT."""
+"""Text formats that docling reads once their bytes are UTF-8: AsciiDoc, LaTeX, WebVTT.
+
+A cue of WebVTT is a paragraph behind the name of who speaks; its number and times are no text.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ _FORMATS = {
 
 _HEADER = re.compile(r"\AWEBVTT[ \t]+-+[ \t]*(.*)")
 """The first line of a WebVTT file with a title behind a dash."""
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>\n]{1,200})>")
 
 
 def read(source: Source) -> Converted:
@@ -33,6 +37,6 @@ def read(source: Source) -> Converted:
     if source.format == "adoc":
         text = plain_macros(text)
     elif source.format == "vtt":
-        text = _HEADER.sub(r"WEBVTT \1", text)
+        text = _VOICE.sub(r"\1: ", _HEADER.sub(r"WEBVTT \1", text)).replace("</v>", "")
     add_docling(builder, read_with_docling(text.encode(), _FORMATS[source.format]))
     return Converted(document=builder.build(), warnings=tuple(builder.warnings))

@@ -22,7 +22,7 @@ from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.docling_reader import read_with_docling
 from jobs.parsing.formats.archive import core_properties, rewrite
-from jobs.parsing.formats.drawings import ALTERNATE, branch, diagram_lines
+from jobs.parsing.formats.drawings import ALTERNATE, alternative_text, branch, diagram_lines
 from jobs.parsing.formats.ooxml import open_package
 from jobs.parsing.formats.package import Package
 
@@ -36,7 +36,6 @@ _TREES = frozenset({f"{_P}spTree", f"{_P}grpSp"})
 _KNOWN = frozenset(f"{_P}{name}" for name in ("sp", "grpSp", "graphicFrame", "cxnSp", "pic"))
 _EMU_PER_POINT = 12_700
 _SLIDE = re.compile(r"ppt/slides/slide(\d+)\.xml", re.IGNORECASE)
-_FILE_NAME = re.compile(r"[^\n]*\.\w{2,4}")
 _P188 = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"
 
 
@@ -104,11 +103,8 @@ def _replace(element: etree._Element, others: list[etree._Element]) -> None:
 
 
 def _alternative_text(picture: etree._Element) -> list[etree._Element]:
-    properties = picture.find(f"{_P}nvPicPr/{_P}cNvPr")
-    text = " ".join(((properties.get("descr") if properties is not None else "") or "").split())
-    if not text or _FILE_NAME.fullmatch(text):
-        return []
-    return [_text_box(picture, [text])]
+    text = alternative_text(picture.find(f"{_P}nvPicPr/{_P}cNvPr"), "descr")
+    return [_text_box(picture, [text])] if text else []
 
 
 def _text_box(replaced: etree._Element, lines: list[str]) -> etree._Element:

@@ -19,6 +19,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
+from chunking.errors import DocumentError
 from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.converted import Converted, Source
 from jobs.parsing.formats.html import add_html
@@ -36,17 +37,34 @@ _SIGNATURES = frozenset(
         "application/x-pkcs7-signature",
     }
 )
+_ENVELOPES = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _FORWARDED = "message/rfc822"
 
 
 def read(source: Source, members: Bin) -> Converted:
-    """Read a mail message (RFC 5322); its attachments go to ``members``."""
+    """Read a mail message (RFC 5322); its attachments go to ``members``.
+
+    Raises:
+        DocumentError: ``encrypted`` (S/MIME, PGP/MIME).
+    """
     message = email.message_from_bytes(source.path.read_bytes(), policy=email.policy.compat32)
+    if _is_encrypted(message):
+        msg = "a mail that is encrypted for its recipients"
+        raise DocumentError(msg, kind="encrypted", stage="parse")
     builder = DocumentBuilder()
     add_headers(builder, {name: decoded_header(message, name) for name in (*_HEADERS, "date")})
     for part in _parts(message, _DEPTH):
         _add_part(builder, part, members)
     return finish(builder, members, parser="mail")
+
+
+def _is_encrypted(message: Message) -> bool:
+    """Tell whether a whole mail is encrypted (RFC 8551, 3.5.2; RFC 3156, 4)."""
+    kind = message.get_content_type()
+    if kind in _ENVELOPES:
+        told = message.get_param("smime-type")
+        return isinstance(told, str) and told.lower() in {"enveloped-data", "authenveloped-data"}
+    return kind == "multipart/encrypted"
 
 
 def add_headers(builder: DocumentBuilder, headers: Mapping[str, str]) -> None:

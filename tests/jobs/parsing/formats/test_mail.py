@@ -3,6 +3,9 @@ from __future__ import annotations
 from email.message import EmailMessage
 from pathlib import Path
 
+import pytest
+
+from chunking.errors import DocumentError
 from jobs.config import ParserConfig
 from jobs.parsing.convert import Converted, convert
 from jobs.parsing.members import Bin, Room
@@ -146,3 +149,23 @@ def test_signatures_are_no_documents(tmp_path: Path) -> None:
     converted, files, _ = attached(tmp_path, message.as_bytes())
     assert (converted.status, files) == ("ok", {})
     assert "pkcs7-signature" in converted.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_locked"),
+    [
+        ("application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m", True),
+        ("application/x-pkcs7-mime; smime-type=Enveloped-Data", True),
+        ("application/pkcs7-mime; smime-type=signed-data; name=smime.p7m", False),
+        ('multipart/encrypted; protocol="application/pgp-encrypted"; boundary=b', True),
+    ],
+)
+def test_encrypted_mails_say_so(tmp_path: Path, kind: str, *, is_locked: bool) -> None:
+    """A mail of which only the headers can be read is no mail without a text."""
+    data = f"Subject: s\nFrom: a@example.org\nContent-Type: {kind}\n\n--b\n\nx\n--b--\n".encode()
+    if is_locked:
+        with pytest.raises(DocumentError) as caught:
+            attached(tmp_path, data)
+        assert caught.value.kind == "encrypted"
+    else:
+        assert list(attached(tmp_path, data)[1]) == ["smime.p7m"]

@@ -27,14 +27,16 @@ def is_right_to_left(text: str) -> bool:
 def reading_order(glyphs: Sequence[str]) -> list[int]:
     """Return the indices of glyphs, given from left to right, in the order they are read.
 
-    The line runs to the side that most of its letters do.
+    The line runs to the side that its outer letters do; where those differ, most letters.
     """
     classes = _resolved([_class(text) for text in glyphs])
-    n_right = sum(each == "R" for each in classes)
-    n_left = sum(each == "L" for each in classes)
-    if n_right > n_left:
-        order = list(range(len(glyphs)))[::-1]
-        return _turned_back(order, classes, frozenset({"L", "F"}))
+    strong = [each for each in classes if each in "RL"]
+    n_right = strong.count("R")
+    turned = n_right * 2 > len(strong)
+    if strong and strong[0] == strong[-1]:
+        turned = strong[0] == "R"
+    if turned:
+        return _turned_back(list(range(len(glyphs)))[::-1], classes, frozenset({"L", "F"}))
     return _turned_back(list(range(len(glyphs))), classes, frozenset({"R"}))
 
 

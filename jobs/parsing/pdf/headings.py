@@ -141,7 +141,7 @@ def title_of(blocks: Sequence[Block]) -> int | None:
     It may stand again, as on a cover and the page after it.
     """
     headings = [i for i, block in enumerate(blocks) if block.kind == "heading"]
-    if not headings:
+    if not headings or blocks[headings[0]].text.strip().casefold() in _CONTENTS:
         return None
     largest = max(blocks[i].size for i in headings)
     top = [i for i in headings if blocks[i].size * _SIZE_STEP > largest]

@@ -37,6 +37,7 @@ _HYPHENS = "-\u00ad\u2010"
 _HYPHENATED = re.compile(rf"(\w+)[{_HYPHENS}]$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _LEADERS_TO_PAGE = re.compile(r"(?:\.\s?){4}\s*\d{1,4}$")
+_PAGE_AT_END = re.compile(r"\s\d{1,4}$")
 _SECTION_NUMBER = re.compile(r"(\d{1,2}(?:\.\d{1,3}){0,5})\.?\s+\S")
 
 _NEW_PARAGRAPH_GAP = 1.45
@@ -203,7 +204,7 @@ def _begins(paragraph: list[Line], line: Line, pitch: float) -> bool:
     step = line.frame.bottom - last.frame.bottom
     if step < -last.size or step > last.size * pitch * _NEW_PARAGRAPH_GAP:
         return True
-    if _LEADERS_TO_PAGE.search(last.text):
+    if _LEADERS_TO_PAGE.search(last.text) or (_is_entry(last) and _is_entry(line)):
         return True
     if not _same_size(last.size, line.size) or line.monospaced != last.monospaced:
         # A formula or a raised figure changes the height of a line in mid-sentence.
@@ -215,6 +216,11 @@ def _begins(paragraph: list[Line], line: Line, pitch: float) -> bool:
     if BULLET.match(line.text) or NUMBER.match(line.text):
         return _is_item(paragraph, line)
     return _indented(paragraph, line)
+
+
+def _is_entry(line: Line) -> bool:
+    """Tell whether a line may be one of a list of contents: a number, a name, a page."""
+    return bool(_SECTION_NUMBER.match(line.text) and _PAGE_AT_END.search(line.text))
 
 
 def _in_sentence(last: Line, line: Line) -> bool:

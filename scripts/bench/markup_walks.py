@@ -21,10 +21,15 @@ _BOMS = (
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q rb ruby s "
-    "samp small span strike strong sub sup time tt u var wbr".split()
+    {
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn"),
+        *("em", "font", "i", "ins", "kbd", "label", "mark", "q", "rb", "ruby", "s", "samp"),
+        *("small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+    }
 )
-_UNSEEN = frozenset("script style template noscript object iframe datalist rp math-tex".split())
+_UNSEEN = frozenset(
+    {"script", "style", "template", "noscript", "object", "iframe", "datalist", "rp"}
+)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _HEAD_SIZE = 4096
 

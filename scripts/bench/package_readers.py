@@ -17,12 +17,17 @@ _DOCX_PARTS = ("header", "footer", "footnotes", "endnotes", "comments", "diagram
 _OOXML_UNSEEN = frozenset({"del", "moveFrom", "Fallback"})
 _OOXML_TEXT = frozenset({"t", "text"})
 _OOXML_LINES = frozenset(
-    "p txbxContent tab br cr tc footnote endnote comment text noBreakHyphen".split()
+    {
+        *("p", "txbxContent", "tab", "br", "cr", "tc", "footnote", "endnote", "comment", "text"),
+        "noBreakHyphen",
+    }
 )
 _NO_NOTE = frozenset({"sldNum", "sldImg", "hdr", "ftr", "dt"})
 _OFF = frozenset({"0", "false", "off", "none"})
-_ODF_UNSEEN = frozenset("tracked-changes title desc forms event-listeners".split())
-_ODF_LINES = frozenset("p h tab line-break s note table-cell list-item annotation".split())
+_ODF_UNSEEN = frozenset(["tracked-changes", "title", "desc", "forms", "event-listeners"])
+_ODF_LINES = frozenset(
+    {"p", "h", "tab", "line-break", "s", "note", "table-cell", "list-item", "annotation"}
+)
 
 
 class _Package:
@@ -164,9 +169,11 @@ def odf(path: Path) -> str:
         texts.append("".join(walk(body, lambda e: _is_odf_unseen(e, hidden), _odf_around)))
         if "styles.xml" in archive.namelist() and local_name(body[0]) == "text":
             styles = parse_xml(archive.read("styles.xml"))
-            for part in styles.iter():
-                if local_name(part) in ("header", "footer"):
-                    texts.append("".join(walk(part, lambda _: False, _odf_around)))
+            texts += [
+                "".join(walk(part, lambda _: False, _odf_around))
+                for part in styles.iter()
+                if local_name(part) in ("header", "footer")
+            ]
     return "\n".join(texts)
 
 

@@ -2,17 +2,19 @@
 
 Both sides are normalised alike, so that differences of taste do not count: NFKC (which
 also dissolves ligatures and Arabic presentation forms), case folded, format characters
-dropped (soft hyphens, zero-width and bidirectional marks, the tatweel), a hyphen at a line's end joined
-with the next line, hyphens between letters dropped (``well-known`` is ``wellknown``).
-A word is a run of letters or a run of digits, so that punctuation, markup and the blank
-before a raised figure do not count either; of scripts written without blanks (Chinese,
-Japanese) each character is a word. Where the other reader ends a line in a hyphen, the
-two halves apart count as right, too, as a hyphen may belong there; so does the whole word
-where that line is the last of a page or column, and the next one goes on with another.
+dropped (soft hyphens, zero-width and bidirectional marks, the tatweel), a hyphen at a
+line's end joined with the next line, hyphens between letters dropped (``well-known`` is
+``wellknown``). A word is a run of letters or a run of digits, so that punctuation, markup
+and the blank before a raised figure do not count either; of scripts written without
+blanks (Chinese, Japanese) each character is a word. Where the other reader ends a line in
+a hyphen, the two halves apart count as right, too, as a hyphen may belong there; so does
+the whole word where that line is the last of a page or column, and the next one goes on
+with another.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from bisect import bisect_left
@@ -147,7 +149,7 @@ def order(theirs: Words, ours: Words) -> float:
 
 def _anchors(words: Sequence[str]) -> Iterator[tuple[tuple[str, str], int]]:
     single = Counter(words)
-    pairs = Counter(zip(words, words[1:], strict=False))
+    pairs = Counter(itertools.pairwise(words))
     before = ""
     for place, word in enumerate(words):
         if single[word] == 1:

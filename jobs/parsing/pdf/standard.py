@@ -1,8 +1,8 @@
 """docling's standard pipeline: the only place that loads its weights.
 
 They lie in ``parser.artifacts_path`` as ``docling-tools models download`` lays them out:
-one folder per model, named after its repository. Tables are structured where
-TableFormer's are there, too.
+one folder per model, named after its repository. Tables are structured by TableFormer
+where its weights are there, too, else by our own rules as a plugin.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from docling.datamodel.pipeline_options import (
     OcrAutoOptions,
     OcrOptions,
     RapidOcrOptions,
+    TableStructureOptions,
     TesseractOcrOptions,
     ThreadedPdfPipelineOptions,
 )
@@ -30,6 +31,7 @@ from safetensors import SafetensorError
 
 from chunking.errors import ConfigError
 from jobs.config import ParserConfig
+from jobs.parsing.pdf.plugin import ChunkmillTableOptions
 
 __all__ = ["STANDARD", "StandardResult", "check_weights", "read_standard"]
 
@@ -110,7 +112,8 @@ def _converter(artifacts_path: str | None, ocr: Ocr | None) -> DocumentConverter
         artifacts_path=artifacts_path,
         do_ocr=ocr is not None,
         ocr_options=_ocr_options(ocr),
-        do_table_structure=tables,
+        table_structure_options=TableStructureOptions() if tables else ChunkmillTableOptions(),
+        allow_external_plugins=not tables,
         accelerator_options=AcceleratorOptions(num_threads=1, device=AcceleratorDevice.CPU),
     )
     logging.getLogger("docling").setLevel(logging.CRITICAL)

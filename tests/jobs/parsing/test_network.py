@@ -15,10 +15,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from docling.datamodel.base_models import InputFormat
+from docling.datamodel.pipeline_options import ThreadedPdfPipelineOptions
+from docling.document_converter import DocumentConverter, PdfFormatOption
 
 from chunking.errors import DocumentError
 from jobs.config import ParserConfig
 from jobs.parsing.convert import convert
+from jobs.parsing.pdf.plugin import ChunkmillLayoutOptions, ChunkmillTableOptions
 from jobs.parsing.preload import preload
 from tests.jobs.parsing import made
 from tests.jobs.parsing.pdfs import REGULAR, pdf
@@ -182,6 +186,28 @@ WRITERS: dict[str, Callable[[Path, str], Path]] = {
     "epub": _epub,
     "pdf": _pdf,
 }
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # docling reads its own old options
+def test_doclings_pipeline_with_our_plugins_asks_nothing(server: Server, tmp_path: Path) -> None:
+    """Where no model needs weights, none are looked for."""
+    path = _pdf(tmp_path / "document.pdf", server.url)
+    options = ThreadedPdfPipelineOptions(
+        do_ocr=False,
+        table_structure_options=ChunkmillTableOptions(),
+        layout_options=ChunkmillLayoutOptions(),
+        allow_external_plugins=True,
+    )
+    formats = {InputFormat.PDF: PdfFormatOption(pipeline_options=options)}
+    converter = DocumentConverter(allowed_formats=[InputFormat.PDF], format_options=formats)
+    before = server.connections
+    _counting.set()
+    try:
+        assert converter.convert(path).document.texts
+    finally:
+        _counting.clear()
+    assert _asked == []
+    assert server.connections == before
 
 
 def test_what_asks_is_counted(server: Server) -> None:

@@ -207,14 +207,14 @@ class LimitsConfig(Section):
     """More pages are refused (`limit`)."""
     document_chars: PositiveInt = 50_000_000
     """More extracted text is refused (`limit`)."""
-    members: PositiveInt = 1000
+    members: PositiveInt = 10_000
     """Documents inside one mail or archive, at any depth; the others are counted in a warning, and
     the document is `partial`."""
     member_depth: PositiveInt = 5
     """Mails and archives within one another; what lies deeper is not unpacked (`limit`)."""
     member_bytes: PositiveInt = 2**30
     """Bytes unpacked from one mail or archive, at any depth; more is not unpacked (`limit`)."""
-    member_seconds: PositiveFloat = 1800.0
+    member_seconds: PositiveFloat = 3600.0
     """Wall time for the documents inside one mail or archive, together (`timeout`)."""
     attempts: PositiveInt = 3
     """Attempts at a document that may be retried."""

@@ -22,7 +22,7 @@ from jobs.parsing.careful import Pages
 from jobs.parsing.converted import Converted
 from jobs.parsing.detect import detect_format
 from jobs.parsing.hook import Hook, apply_hook
-from jobs.parsing.members import CONTAINERS, Bin, Room
+from jobs.parsing.members import ARCHIVES, CONTAINERS, Bin, Room
 from jobs.parsing.outcomes import UNKNOWN_FORMAT, failed
 from jobs.ports import ParseOutcome
 
@@ -85,6 +85,7 @@ def parse_file(  # noqa: PLR0917 - the last two are for some formats only
     them is read without.
     """
     file_format = UNKNOWN_FORMAT
+    members: Bin | None = None
     try:
         file_format = detect_format(path, name)
         announce(file_format)
@@ -99,7 +100,8 @@ def parse_file(  # noqa: PLR0917 - the last two are for some formats only
         outcome = _outcome(_hooked(converted, file_format, name, work), file_format, work)
         return outcome if members is None else members.told(outcome)
     except Exception as error:  # noqa: BLE001 - the one place that turns a document's failure into a row
-        return faults.outcome_of(error, file_format, path)
+        outcome = faults.outcome_of(error, file_format, path)
+        return outcome if members is None else members.saved(outcome)
 
 
 def _bin(path: Path, file_format: str, work: Work, room: Room | None) -> Bin | None:
@@ -109,7 +111,7 @@ def _bin(path: Path, file_format: str, work: Work, room: Room | None) -> Bin | N
 
 
 def _hooked(converted: Converted, file_format: str, name: str, work: Work) -> Converted:
-    if work.hook is None:
+    if work.hook is None or file_format in ARCHIVES:
         return converted
     document = apply_hook(
         work.hook, converted.document, name=work.config.hook or "", key=name, format=file_format

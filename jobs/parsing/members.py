@@ -87,6 +87,12 @@ class Bin:
         warnings = tuple(line for line in outcome.warnings if line != "no_text")
         return replace(skipped, error_message=message, warnings=warnings)
 
+    def saved(self, outcome: ParseOutcome) -> ParseOutcome:
+        """Return how a container failed; of a mail, what was attached is there nevertheless."""
+        if outcome.format in ARCHIVES or outcome.error_kind == "unsafe":
+            return outcome
+        return replace(outcome, members=tuple(self.members))
+
     def add(self, name: str, data: Iterable[bytes], *, inline: bool = False) -> None:
         """Take a member; its bytes are read only where there is room for them.
 

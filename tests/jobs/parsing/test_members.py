@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from chunking.errors import DocumentError
+from chunking.errors import DocumentError, ErrorKind
 from chunking.model import Document
 from jobs.parsing.members import Bin, Room, member_name
+from jobs.parsing.outcomes import failed
 from jobs.ports import ParseOutcome
+
+KINDS: tuple[ErrorKind, ErrorKind] = ("internal", "unsafe")
 
 
 def bin_of(
@@ -135,3 +138,20 @@ def test_archives_have_no_text_of_their_own(tmp_path: Path) -> None:
     assert (outcome.status, outcome.error_kind, outcome.document) == ("skipped", "no_text", None)
     assert outcome.warnings == ("1 links",)
     assert told(taken, "eml", "no_text").status == "ok"
+
+
+def test_attachments_of_a_mail_that_fails_are_there(tmp_path: Path) -> None:
+    """A mail whose own text cannot be had gives its attachments; a broken archive gives none."""
+    taken = bin_of(tmp_path)
+    taken.add("a", [b"x"])
+    kept = {
+        (file_format, kind): len(taken.saved(failed(kind, "x", file_format)).members)
+        for file_format in ("eml", "zip")
+        for kind in KINDS
+    }
+    assert kept == {
+        ("eml", "internal"): 1,
+        ("eml", "unsafe"): 0,
+        ("zip", "internal"): 0,
+        ("zip", "unsafe"): 0,
+    }

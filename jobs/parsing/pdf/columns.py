@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from jobs.parsing.pdf.geometry import Frame
@@ -28,6 +29,7 @@ _MIN_SHARED = 0.9
 """Of a river that a blank must cover for a line to be cut there."""
 _MAX_CROSSING = 0.15
 _MIN_TOLERANT_ROWS = 5
+_MIN_CELLS = 2
 _SENTENCE_ENDS = ".!?:;"
 _OWN_GAP_EM = 0.35
 _MAX_ROWS_IN_RULES = 6
@@ -44,8 +46,25 @@ def rivers(rows: Sequence[Sequence[Line]]) -> list[River]:
     strict = _free(parted, 0)
     if len(parted) < _MIN_TOLERANT_ROWS:
         return strict
-    tolerant = _free(parted, max(1, int(len(parted) * _MAX_CROSSING)))
+    tolerant = _with_cells(_free(parted, max(1, int(len(parted) * _MAX_CROSSING))), parted)
     return tolerant if len(tolerant) > len(strict) else strict
+
+
+def _with_cells(between: Sequence[River], rows: Sequence[Sequence[Line]]) -> list[River]:
+    """Leave out rivers beside a column in which hardly any piece stands."""
+    middles = [(left + right) / 2 for left, right in between]
+    counts: Counter[int] = Counter()
+    for row in rows:
+        for piece in row:
+            column = bisect_right(middles, piece.frame.left)
+            counts[column] += column == bisect_right(middles, piece.frame.right)
+    kept: list[River] = []
+    for column, river in enumerate(between):
+        if counts[column] >= _MIN_CELLS or not kept:
+            kept.append(river)
+        elif river[1] - river[0] > kept[-1][1] - kept[-1][0]:
+            kept[-1] = river
+    return kept
 
 
 def _free(rows: Sequence[Sequence[Line]], n_crossing: int) -> list[River]:

@@ -28,6 +28,7 @@ _ALIGNED_EM = 0.35
 _MIN_ALIGNED = 0.7
 _MIN_CELLS = 6
 _MIN_LETTERS = 12
+_MIN_WORDS = 0.2
 _MIN_FILLED = 0.6
 _MIN_RULED_FILLED = 0.5
 _MIN_RULED_ALIGNED = 0.6
@@ -61,6 +62,8 @@ def is_convincing(
         return False
     if _is_other(columns, n_rows) or _prose_across(cells) or _n_letters(cells) < _MIN_LETTERS:
         return False
+    if n_rows <= _MIN_ROWS and _share_of_words(cells) < _MIN_WORDS:
+        return False
     filled = sum(map(len, columns.values())) / (n_rows * n_columns)
     aligned = sum(map(_is_aligned, columns.values())) / n_columns
     paired = _share_of_pairs(cells)
@@ -83,6 +86,11 @@ def is_convincing(
     ):
         return False
     return n_columns > 2 or _is_pairs(columns, n_rows)  # noqa: PLR2004 - only two columns
+
+
+def _share_of_words(cells: Sequence[Cell]) -> float:
+    """Return the share of cells that hold more than a number: few are the scales of a chart."""
+    return sum(not is_numeric(_text(cell)) for cell in cells) / len(cells)
 
 
 def _n_letters(cells: Sequence[Cell]) -> int:

@@ -13,6 +13,8 @@ __all__ = ["header_rows", "is_numeric"]
 _NUMERIC = re.compile(
     r"[\d\s.,:%()/+*\u2212\u2013\u2014$\u20ac\u00a3<>=~\u00b1-]+(?:[A-Za-z%]{1,3})?"
 )
+_YEAR = re.compile(r"(?:19|20)\d\d(?:\s?[/\u2013-]\s?\d{2,4})?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+"""A year, two, or a date: what often names a column."""
 _MAX_ROWS = 4
 _MAX_HEADER_CHARS = 120
 
@@ -36,10 +38,12 @@ def header_rows(cells: Sequence[Cell], shaded: Iterable[Frame] = ()) -> int:
         return 0
     top = [order[0], *_below_spans(rows, order)]
     marked = _marked(rows, order, tuple(shaded))
-    count = max(len(top), marked)
-    if not marked and _holds_values(rows, order):
+    if not marked and len(top) == 1 and _holds_values(rows[order[0]]):
         return 0
-    return min(count, _MAX_ROWS, len(order) - 1)
+    count = min(max(len(top), marked), _MAX_ROWS, len(order) - 1)
+    while count > 1 and _holds_values(rows[order[count - 1]]):
+        count -= 1
+    return count
 
 
 def _below_spans(rows: Mapping[int, list[Cell]], order: Sequence[int]) -> list[int]:
@@ -59,7 +63,8 @@ def _marked(rows: Mapping[int, list[Cell]], order: Sequence[int], shaded: tuple[
             if not sign(rows[row]):
                 break
             count += 1
-        if 0 < count <= _MAX_ROWS and count < len(order):
+        striped = any(sign(rows[row]) for row in order[count + 1 :])
+        if 0 < count <= _MAX_ROWS and count < len(order) and not striped:
             return count
     return 0
 
@@ -76,11 +81,13 @@ def _is_shaded(row: Sequence[Cell], shaded: tuple[Frame, ...]) -> bool:
     )
 
 
-def _holds_values(rows: Mapping[int, list[Cell]], order: Sequence[int]) -> bool:
-    first = [_text(cell) for cell in rows[order[0]]]
-    if any(len(text) > _MAX_HEADER_CHARS for text in first):
+def _holds_values(row: Sequence[Cell]) -> bool:
+    """Tell whether a row holds numbers, other than years, or a long text."""
+    texts = [_text(cell) for cell in row]
+    if any(len(text) > _MAX_HEADER_CHARS for text in texts):
         return True
-    return sum(map(is_numeric, first)) * 2 >= len(first)
+    values = [text for text in texts if is_numeric(text) and not _YEAR.fullmatch(text)]
+    return sum(any(map(str.isdigit, text)) for text in values) * 2 >= len(texts)
 
 
 def _text(cell: Cell) -> str:

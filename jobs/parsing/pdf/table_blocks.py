@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from jobs.parsing.pdf.blocks import Block, Vocabulary
 from jobs.parsing.pdf.captions import CONTINUED
+from jobs.parsing.pdf.lines import Line
 from jobs.parsing.pdf.order import join_pieces
 from jobs.parsing.pdf.tables import Cell, CellText, Table, text_rows
 
@@ -21,8 +22,10 @@ _BETWEEN = frozenset({"header", "footer", "footnote"})
 
 def table_block(table: Table, page: int, vocabulary: Vocabulary) -> Block:
     """Return the block of a table on one page."""
-    cells = _numbered_anew(_with_one_header(table, vocabulary))
     lines = table.lines
+    cells = _numbered_anew(_with_one_header(table, vocabulary))
+    if _is_right_to_left(lines):
+        cells = _mirrored(cells, len(table.edges))
     return Block(
         kind="table",
         lines=lines,
@@ -73,6 +76,18 @@ def _joined(cell: Cell, vocabulary: Vocabulary) -> str:
     for text in rest:
         first = vocabulary.join(first, text)
     return first
+
+
+def _is_right_to_left(lines: Sequence[Line]) -> bool:
+    """Tell whether most lines with letters are read from the right."""
+    words = [line for line in lines if any(map(str.isalpha, line.text))]
+    return sum(line.right_to_left for line in words) * 2 > len(words)
+
+
+def _mirrored(cells: Sequence[CellText], n_columns: int) -> list[CellText]:
+    """Count the columns from the right."""
+    mirrored = (replace(cell, column=n_columns - cell.column - cell.n_columns) for cell in cells)
+    return sorted(mirrored, key=lambda cell: (cell.row, cell.column))
 
 
 def _numbered_anew(cells: Sequence[CellText]) -> list[CellText]:

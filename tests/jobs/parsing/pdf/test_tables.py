@@ -143,6 +143,33 @@ def test_joins_wrapped_cells_without_rules(tmp_path: Path) -> None:
     assert "| A2 | Berta of the sea | 240 |" in lines
 
 
+def test_parts_numbers_that_no_rule_parts(tmp_path: Path) -> None:
+    """Columns of numbers in one ruled column are columns, and a heading over both is kept."""
+    cells = [("Berth", "Tons", "Crew"), *((f"A{i}", f"{i}40", f"{i}2") for i in range(1, 6))]
+    ruled = grid((60, 180, 420), [512 - 14 * i for i in range(7)])
+    lines = tables(read(tmp_path, [*rows(cells, (64, 184, 214), top=501), *ruled]))[0]
+    assert lines[0] == "| Berth | Tons | Crew |"
+    assert lines[4] == "| A3 | 340 | 32 |"
+
+
+def test_tells_header_rows(tmp_path: Path) -> None:
+    """Two rows of names are one header, values none, and a striped table has no header by it."""
+    values = [(f"{i}1", f"{i}2", f"{i}3") for i in range(1, 5)]
+    named = [("Berth", "2019", "2020"), ("", "Tons", "Tons"), ("A1", "5", "7"), ("A2", "6", "8")]
+    page = [
+        *rows(values, LEFTS, top=701),
+        *grid((60, 180, 300, 420), [712 - 14 * i for i in range(5)]),
+        *rows(named, LEFTS, top=501),
+        (60, 512, 420, 512),
+        (180, 498, 420, 498),
+        *grid((60, 180, 300, 420), [484 - 14 * i for i in range(3)]),
+        *((x, 512, x, 484) for x in (60, 180, 300, 420)),
+    ]
+    first, second = tables(read(tmp_path, page))
+    assert first[0] == "|  |  |  |"
+    assert second[0] == "| Berth | 2019 Tons | 2020 Tons |"
+
+
 def test_reads_two_tables_side_by_side(tmp_path: Path) -> None:
     """Ruled tables beside each other stay two."""
     ys = [512 - 14 * i for i in range(7)]

@@ -20,6 +20,7 @@ from jobs.parsing.pdf.headings import checked_headings, levels_of, title_of
 from jobs.parsing.pdf.lines import Line, PageText, body_size
 from jobs.parsing.pdf.lists import checked_items
 from jobs.parsing.pdf.order import read_in_order, with_tables
+from jobs.parsing.pdf.outline import Entry, with_outline
 from jobs.parsing.pdf.table_blocks import join_tables, table_block
 from jobs.parsing.pdf.tables import place_holders
 
@@ -39,8 +40,8 @@ class Layout:
     title: int | None
 
 
-def analyse(pages: Sequence[PageText]) -> Layout:
-    """Return the layout of a document's pages."""
+def analyse(pages: Sequence[PageText], outline: Sequence[Entry] = ()) -> Layout:
+    """Return the layout of a document's pages; ``outline`` confirms its headings."""
     furniture = furniture_of(pages)
     vocabulary = Vocabulary()
     for page in pages:
@@ -51,7 +52,8 @@ def analyse(pages: Sequence[PageText]) -> Layout:
     blocks: list[Block] = []
     for page in pages:
         blocks += _page_blocks(page, furniture.get(page.page_no, {}), vocabulary, body)
-    checked = checked_items(checked_headings(join_tables(blocks)))
+    named = with_outline(checked_headings(join_tables(blocks)), outline)
+    checked = checked_items(named)
     joined = join_across(checked, vocabulary)
     return Layout(blocks=tuple(joined), levels=levels_of(joined), title=title_of(joined))
 

@@ -57,7 +57,7 @@ class Block:
 
     ``cells``, ``edges``: of a table, its cells and the left edges of its columns.
     ``size``: the height of its letters. ``marker``, ``depth``: of a list item, whose
-    marker is already taken off the text.
+    marker is already taken off the text. ``level``: of a heading that the outline names.
     """
 
     kind: BlockKind
@@ -67,6 +67,7 @@ class Block:
     size: float
     marker: str = ""
     depth: int = 1
+    level: int = 0
     cells: tuple[CellText, ...] = ()
     edges: tuple[float, ...] = ()
 

@@ -31,6 +31,7 @@ from jobs.parsing.pdf.analysis import Layout, analyse
 from jobs.parsing.pdf.assemble import assemble
 from jobs.parsing.pdf.gather import FilePages, gather
 from jobs.parsing.pdf.lines import Line, PageText
+from jobs.parsing.pdf.outline import Entry, read_outline
 from jobs.parsing.pdf.routing import complexity
 from jobs.parsing.pdf.scans import BROKEN, LARGE_SHARE, Shown, blank_pages, need, read_scans
 from jobs.parsing.pdf.second import illegible
@@ -131,7 +132,7 @@ def _by_page(path: Path, settings: ParserConfig, walk: Pages) -> PdfConversion:
     notes = [f"{where}: {why}, read by {ocr}" for why, where in _by_reason(done)]
     notes += [f"{where}: {why}, read by {_STANDARD}" for why, where in _by_reason(taken)]
     return PdfConversion(
-        documents=tuple(_in_order(pages, drawn_up)),
+        documents=tuple(_in_order(pages, drawn_up, read_outline(path) if walk is AT_ONCE else ())),
         n_pages=pages.n_pages,
         parser="+".join(used),
         losses=(*losses, *_unread(pages.failed)),
@@ -216,10 +217,12 @@ def _n_letters(text: str) -> int:
     return sum(map(str.isalnum, text))
 
 
-def _in_order(pages: FilePages, others: Mapping[int, DoclingDocument]) -> Iterable[DoclingDocument]:
+def _in_order(
+    pages: FilePages, others: Mapping[int, DoclingDocument], outline: Sequence[Entry]
+) -> Iterable[DoclingDocument]:
     """Yield the document in parts: runs of pages of our own, and between them the others."""
     texts = [page for number, page in sorted(pages.texts.items()) if number not in others]
-    layout = analyse(texts)
+    layout = analyse(texts, outline)
     if not others:
         yield assemble(layout, texts)
         return

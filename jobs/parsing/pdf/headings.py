@@ -112,7 +112,10 @@ def _is_form(block: Block) -> bool:
 
 
 def levels_of(blocks: Sequence[Block]) -> dict[int, int]:
-    """Give headings levels from 1: by their section number, else by their size among headings."""
+    """Give headings levels from 1: by the outline, their section number, or their size.
+
+    A size has the level of headings of that size whose level is told by something else.
+    """
     headings = {i: block for i, block in enumerate(blocks) if block.kind == "heading"}
     sizes: list[float] = []
     for size in sorted({block.size for block in headings.values()}, reverse=True):
@@ -122,17 +125,21 @@ def levels_of(blocks: Sequence[Block]) -> dict[int, int]:
         block.size: sum(size > block.size * _SIZE_STEP for size in sizes) + 1
         for block in headings.values()
     }
-    numbered: dict[int, int] = {}
-    for block in headings.values():
-        match = _SECTION_NUMBER.match(block.text)
-        if match:
-            numbered.setdefault(round(block.size), match[1].count(".") + 1)
-    levels = {}
-    for i, block in headings.items():
-        match = _SECTION_NUMBER.match(block.text)
-        by_size = numbered.get(round(block.size), rank[block.size])
-        levels[i] = min(match[1].count(".") + 1 if match else by_size, _MAX_LEVEL)
-    return levels
+    told = {i: _told_level(block) for i, block in headings.items()}
+    by_size: dict[int, int] = {}
+    for i, level in sorted(told.items(), key=lambda pair: not headings[pair[0]].level):
+        if level:
+            by_size.setdefault(round(headings[i].size), level)
+    return {
+        i: min(told[i] or by_size.get(round(block.size), rank[block.size]), _MAX_LEVEL)
+        for i, block in headings.items()
+    }
+
+
+def _told_level(block: Block) -> int:
+    """Return the level that the outline or a section number gives a heading, 0 for none."""
+    match = _SECTION_NUMBER.match(block.text)
+    return block.level or (match[1].count(".") + 1 if match else 0)
 
 
 def title_of(blocks: Sequence[Block]) -> int | None:

@@ -119,7 +119,7 @@ def filter_calls(*, programs: bool) -> bool:
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.byteorder != "little":
         return False
-    steps = tuple(_steps(machine, programs=programs))
+    steps = [_Instruction(*step) for step in _steps(machine, programs=programs)]
     program = _Program(len(steps), (_Instruction * len(steps))(*steps))
     prctl = ctypes.CDLL(None).prctl
     if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):

@@ -170,9 +170,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--limit", type=int, default=400, help="pages in all")
+    parser.add_argument("--limit", type=int, default=200, help="pages in all")
     parser.add_argument("--files", type=int, help="files at most")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--network-pages", type=int, default=0, help="pages for the network")
     parser.add_argument("--peers-python", default=sys.executable, help="has the other engines")
     args = parser.parse_args()

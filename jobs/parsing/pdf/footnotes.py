@@ -13,9 +13,10 @@ from jobs.parsing.pdf.lines import Line
 __all__ = ["with_footnotes"]
 
 _MARKER = re.compile(
-    r"(?:\(?(?P<number>\d{1,3})[.)]?|[*\u2020\u2021\u00a7\u00b6#]{1,3}|[a-z][.)]?)\s*"
+    r"(?:\(?(?P<number>\d{1,3})[.)]?|[*\u2217\u2020\u2021\u00a7\u00b6#]{1,3}|[a-z][.)]?)\s*"
     r"(?=[^\W\d_]|[\"\u201c\u201e(])"
 )
+_LONE_MARKER = re.compile(r"\d{1,3}|[*\u2217\u2020\u2021\u00a7\u00b6#]{1,3}")
 _SMALLER = 0.94
 """Of the body's letters: what a footnote measures at most, unless a rule sets it apart."""
 _NOT_LARGER = 1.03
@@ -25,6 +26,10 @@ _MIN_RULE = 20.0
 _MAX_STEP = 3
 """Between the numbers of footnotes of one page."""
 _MARGIN = 4.0
+_INDENT_EM = 4.0
+_MIN_CHARS = 25
+"""Of a note without a marker: fewer are a label in a drawing."""
+_CONTENTS = re.compile(r"[^\W\d_].*\s\d{1,3}$")
 
 
 def with_footnotes(
@@ -41,6 +46,7 @@ def with_footnotes(
         for rule in rules
         if _MIN_RULE <= rule.width <= _MAX_RULE_SHARE * width and rule.middle > _LOWER_PART * height
     ]
+    blocks = _with_markers(blocks, _LOWER_PART * height)
     texts = [block for block in blocks if block.kind not in ("header", "footer")]
     frames = {id(block): block.frames()[0][1] for block in texts}
     notes: set[int] = set()
@@ -72,6 +78,33 @@ def with_footnotes(
     return marked
 
 
+def _with_markers(blocks: Sequence[Block], top: float) -> list[Block]:
+    """Put a raised marker that stands as a block of its own before its note."""
+    joined: list[Block] = []
+    for block in blocks:
+        last = joined[-1] if joined else None
+        if last is None or block.kind != "text" or not _is_marker(last, block, top):
+            joined.append(block)
+            continue
+        joined[-1] = replace(
+            block,
+            text=f"{last.text} {block.text}",
+            lines=last.lines + block.lines,
+            pages=last.pages + block.pages,
+        )
+    return joined
+
+
+def _is_marker(mark: Block, block: Block, top: float) -> bool:
+    a, b = mark.lines[-1].frame, block.lines[0].frame
+    return (
+        _LONE_MARKER.fullmatch(mark.text) is not None
+        and a.top > top
+        and a.right <= b.left + block.size
+        and min(a.bottom, b.bottom) > max(a.top, b.top)
+    )
+
+
 def _goes_on(note: Block, block: Block) -> bool:
     """Tell whether a block without a marker, or with a number out of turn, is more of a note."""
     below = block.lines[0].frame.top - note.lines[-1].frame.bottom
@@ -97,14 +130,16 @@ def _with_more(note: Block, block: Block, vocabulary: Vocabulary) -> Block:
 
 
 def _is_note(block: Block, frame: Frame, rules: Sequence[Frame], body: float) -> bool:
-    parted = any(
-        rule.middle <= frame.top + _MARGIN and abs(rule.left - frame.left) <= 4 * block.size
-        for rule in rules
-    )
-    marked = block.marker or _MARKER.match(block.text)
-    if parted:
-        return block.size <= body * (_NOT_LARGER if marked else _SMALLER)
-    return bool(marked) and block.size <= body * _SMALLER
+    """Tell a note: below a rule if its column has one, else small and with a marker."""
+    beside = [rule for rule in rules if abs(rule.left - frame.left) <= _INDENT_EM * block.size]
+    marked = bool(block.marker or _MARKER.match(block.text))
+    if _CONTENTS.search(block.text) and len(block.lines) == 1:
+        return False
+    if any(rule.middle <= frame.top + _MARGIN for rule in beside):
+        if marked:
+            return block.size <= body * _NOT_LARGER
+        return block.size <= body * _SMALLER and len(block.text) >= _MIN_CHARS
+    return marked and not beside and block.size <= body * _SMALLER
 
 
 def _share_column(a: Frame, b: Frame) -> bool:

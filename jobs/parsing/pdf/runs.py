@@ -120,15 +120,17 @@ def _made(run: Sequence[Glyph]) -> Run | None:
     blanks_drawn = len(letters) < len(run) and not turned
     parts, blanks = _text_of(run, _word_gap(run, blanks_drawn=blanks_drawn))
     fonts = {glyph.font for glyph in letters}
-    heights = [round(glyph.bottom - glyph.top, 1) for glyph in letters]
-    even = heights.count(heights[0]) == len(heights)
-    usual = letters[0 if even else heights.index(statistics.mode(heights))]
+    heights = [glyph.bottom - glyph.top for glyph in letters]
+    usual = letters[0]
+    if heights.count(heights[0]) < len(heights):
+        heights = [round(height, 1) for height in heights]
+        usual = letters[heights.index(statistics.mode(heights))]
     return Run(
         text="".join(parts),
         frame=Frame(
-            left=min(glyph.left for glyph in letters),
+            left=min([glyph.left for glyph in letters]),
             top=usual.top,
-            right=max(glyph.right for glyph in letters),
+            right=max([glyph.right for glyph in letters]),
             bottom=usual.bottom,
         ),
         size=usual.height,

@@ -85,13 +85,15 @@ class Count:
 class Details:
     """What more was measured on tables and headings that were found.
 
-    ``tables``, of which the numbers of rows, columns and header rows are right; ``cells``
-    counts cells; ``ordered`` of ``pairs`` of a page's headings are above, below or beside
+    ``tables``, of which the numbers of rows, of rows below the header (``body_rows``: an
+    engine may make one header of two rows), of columns and of header rows are right;
+    ``cells`` counts cells; ``ordered`` of ``pairs`` of a page's headings are above, below or beside
     each other by their levels as they should.
     """
 
     tables: int = 0
     rows: int = 0
+    body_rows: int = 0
     columns: int = 0
     header_rows: int = 0
     cells: Count = field(default_factory=Count)
@@ -222,6 +224,9 @@ def details(
         item = offered[pairs[i]] if i in pairs and offered[pairs[i]]["rows"] else {}
         for name in ("rows", "columns", "header_rows"):
             setattr(found, name, getattr(found, name) + (item.get(name) == label[name]))
+        if item:
+            body = item["rows"] - item["header_rows"]
+            found.body_rows += body == label["rows"] - label["header_rows"]
         found.tables += i in pairs
         if grid:
             found.cells.add(_cells(grid, item.get("cells", ())))

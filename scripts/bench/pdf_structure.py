@@ -150,17 +150,18 @@ def table(scores: Mapping[str, Score]) -> str:
             lines.append(f"| {kind} | {name} | {figures} | {found} |")
     lines += [
         "",
-        "| engine | tables found | rows right | columns right | header rows right "
+        "| engine | tables found | rows right | rows below the header | columns | header rows "
         "| cells: precision | recall | F1 | heading pairs in order |",
-        "|---|" + "---:|" * 8,
+        "|---|" + "---:|" * 9,
     ]
     for name, score in scores.items():
         more, cells = score.details, score.details.cells
         labels = score.kinds["table"].labels
         figures = f"{cells.precision:.3f} | {cells.recall:.3f} | {cells.f1:.3f}"
         lines.append(
-            f"| {name} | {more.tables} of {labels} | {more.rows} | {more.columns} "
-            f"| {more.header_rows} | {figures} | {more.ordered} of {more.pairs} |"
+            f"| {name} | {more.tables} of {labels} | {more.rows} | {more.body_rows} "
+            f"| {more.columns} | {more.header_rows} | {figures} "
+            f"| {more.ordered} of {more.pairs} |"
         )
     return "\n".join(lines)
 

@@ -171,6 +171,9 @@ def test_tables_are_compared_by_place_and_by_their_cells() -> None:
     given["cells"] = ["a b", "c", "d e"]
     found = details([GRID], [given], [["ab", "c", "d", "e"]])
     assert (found.tables, found.rows, found.columns, found.header_rows) == (1, 1, 1, 0)
+    assert found.body_rows == 0
+    folded = {**given, "rows": 2, "header_rows": 0}
+    assert details([GRID], [folded], [[]]).body_rows == 1
     assert (found.cells.found, found.cells.labels, found.cells.items) == (2, 4, 3)
     missed = details([GRID], [item("table", "", (0, 0, 10, 10), rows=1)], [["ab"]])
     assert (missed.tables, missed.cells.labels, missed.cells.items) == (0, 1, 0)

@@ -83,7 +83,7 @@ def test_an_engine_that_says_what_is_labelled_is_always_right() -> None:
         KINDS, (1.0, 1.0)
     )
     more = score.details
-    assert more.rows == more.columns == more.header_rows == more.tables > 0
+    assert more.rows == more.body_rows == more.columns == more.header_rows == more.tables > 0
     assert more.ordered == more.pairs > 0
     assert more.cells.f1 == 1.0
     assert score.disagreements == []

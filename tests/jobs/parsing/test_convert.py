@@ -132,10 +132,13 @@ def test_open_document(tmp_path: Path) -> None:
 
 
 def test_web_video_text(tmp_path: Path) -> None:
-    """Cues of WebVTT are the text, in order."""
-    vtt = f"WEBVTT\n\n00:00.000 --> 00:02.000\nFirst cue.\n\n00:02.000 --> 00:04.000\n{PHRASE}\n"
+    """Cues of WebVTT are the text, in order, behind the names of who speaks."""
+    vtt = (
+        "WEBVTT - Ferries\n\n00:00.000 --> 00:02.000\n<v.loud Ann>First cue.</v>\n\n"
+        f"00:02.000 --> 00:04.000\n{PHRASE}\n"
+    )
     text = read_text(tmp_path, vtt, "vtt").document.text
-    assert text.index("First cue.") < text.index(PHRASE)
+    assert text == f"Ferries\n\nAnn: First cue.\n\n{PHRASE}"
 
 
 def test_article(tmp_path: Path) -> None:

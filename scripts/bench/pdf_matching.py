@@ -185,6 +185,7 @@ def matched(kind: str, labels: Sequence[Item], items: Sequence[Item]) -> dict[in
 
 
 def _furniture(wanted: Sequence[Item], offered: Sequence[Item], labels: Sequence[Item]) -> Count:
+    offered = [item for item in offered if words(item["text"])]
     known = Counter(word for label in wanted for word in words(label["text"]))
     limit = _MAX_FURNITURE * known.total()
     short = [item for item in offered if len(words(item["text"])) <= limit]

@@ -123,6 +123,11 @@ def test_furniture_is_compared_by_words() -> None:
         assert (count.found, count.right, count.wrong) == (2, len(items), [])
 
 
+def test_furniture_without_a_word_is_not_counted() -> None:
+    """A rule made of underscores says nothing, right or wrong."""
+    assert match("furniture", [], [item("furniture", "_" * 40)]).items == 0
+
+
 def test_a_page_of_text_is_no_furniture() -> None:
     """Nor does it count as having found what stands in it."""
     labels = [label("furniture", "Annual Report 12")]

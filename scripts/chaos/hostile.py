@@ -26,26 +26,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 import pyarrow.dataset as ds  # noqa: E402 - needs the path above
 from hostile_files import hostile_files  # noqa: E402 - as above
+from marked_processes import MARK, Memory, command_of  # noqa: E402 - as above
 
 from jobs.config import LimitsConfig, ParserConfig  # noqa: E402 - as above
 from jobs.parsing.pool import ChildParser  # noqa: E402 - as above
 
-MARK = "CHUNKMILL_HOSTILE_RUN"
 MIB = 1 << 20
-SAMPLE_S = 1.0
 LEFT_S = 30.0
 EXTENSIONS = ("", ".pdf", ".docx", ".txt", ".html", ".bin", ".jpg", ".xlsx")
 HOSTILE = re.compile(
@@ -57,7 +54,7 @@ ORDINARY = "converts with its text"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the job made of a file; ``digest`` is that of its text."""
+    """What the job made of a file; ``digest`` is that of its text, None where there is none."""
 
     status: str
     kind: str | None
@@ -74,52 +71,6 @@ class Case:
     kinds: frozenset[str] | None = None
     readable: bool = True
     keys: list[str] = field(default_factory=list)
-
-
-class Memory:
-    """Samples the memory of all processes that carry a mark, shared pages counted once."""
-
-    def __init__(self, mark: str) -> None:
-        self._mark = f"{MARK}={mark}".encode()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.peak = 0
-        self.most_processes = 0
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def processes(self) -> list[Path]:
-        """Return the processes that live now, by their folder in ``/proc``."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if self._mark in (entry / "environ").read_bytes().split(b"\0"):
-                        found.append(entry)
-                except OSError:
-                    continue
-        return found
-
-    def _run(self) -> None:
-        while not self._stop.wait(SAMPLE_S):
-            processes = self.processes()
-            self.most_processes = max(self.most_processes, len(processes))
-            self.peak = max(self.peak, sum(map(_proportional_bytes, processes)))
-
-
-def _proportional_bytes(process: Path) -> int:
-    try:
-        rollup = (process / "smaps_rollup").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    found = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
 
 
 def cases(corpus: Path, n_good: int, seed: int) -> list[Case]:
@@ -180,7 +131,7 @@ def alone(files: Sequence[Case], settings: ParserConfig, work: Path) -> dict[str
 
 
 def _digest(text: str | None) -> str | None:
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    return None if not text else hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(kw_only=True)
@@ -240,14 +191,7 @@ def _left_processes(memory: Memory) -> list[str]:
     end = time.monotonic() + LEFT_S
     while (left := memory.processes()) and time.monotonic() < end:
         time.sleep(1)
-    return [f"{path.name}: {_command(path)}" for path in left]
-
-
-def _command(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:80]
-    except OSError:
-        return "ended"
+    return [f"{path.name}: {command_of(path)}" for path in left]
 
 
 def _outcomes(dst: Path) -> tuple[dict[str, Outcome], Counter[str]]:

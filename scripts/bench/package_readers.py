@@ -18,7 +18,19 @@ _OOXML_UNSEEN = frozenset({"del", "moveFrom", "Fallback"})
 _OOXML_TEXT = frozenset({"t", "text"})
 _OOXML_LINES = frozenset(
     {
-        *("p", "txbxContent", "tab", "br", "cr", "tc", "footnote", "endnote", "comment", "text"),
+        *(
+            "p",
+            "txbxContent",
+            "tab",
+            "ptab",
+            "br",
+            "cr",
+            "tc",
+            "footnote",
+            "endnote",
+            "comment",
+            "text",
+        ),
         "noBreakHyphen",
     }
 )

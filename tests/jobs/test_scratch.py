@@ -19,6 +19,7 @@ def old(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_is_removed_in_the_end(tmp_path: Path) -> None:
     """With what is in it, also after an error."""
+
     def fail() -> None:
         with scratch.scratch_folder(str(tmp_path)) as folder:
             (folder / "a").mkdir()

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from jobs.parsing.pdf.fonts import meant
 
 __all__ = ["Glyph", "cleaned", "on_one_line"]
@@ -21,6 +23,8 @@ _LOWER = 0.9
 _DESCENDING = frozenset("gjpqyQ")
 _HIGH_SHARE = 0.72
 """Of a letter's height with what hangs below the line: capitals, and letters like d and l."""
+_PRIMES = (4_099, 65_537)
+"""Farther apart than the cells of a page, to number letter and cell at once."""
 _BELOW = 0.22
 """Of a letter's height: what hangs below the line."""
 
@@ -120,12 +124,37 @@ def _inked(glyphs: Sequence[Glyph]) -> dict[str, float]:
     }
 
 
-def _once(glyphs: Iterable[Glyph]) -> Iterator[Glyph]:
+def _once(glyphs: Sequence[Glyph]) -> Iterator[Glyph]:
     """Leave out what is drawn again in the same place."""
     seen: dict[tuple[str, int, int], list[Glyph]] = {}
-    for glyph in glyphs:
-        if glyph.text == " " or not _is_drawn_again(glyph, seen):
+    for glyph, suspect in zip(glyphs, _near_their_like(glyphs), strict=True):
+        if not suspect or glyph.text == " " or not _is_drawn_again(glyph, seen):
             yield glyph
+
+
+def _near_their_like(glyphs: Sequence[Glyph]) -> list[bool]:
+    """Tell which letters stand near an equal one, at far less cost than how near.
+
+    Two that are less than half a cell apart share a cell in at least one of four grids,
+    each half a cell further than the other.
+    """
+    codes: dict[str, int] = {}
+    code = np.array([codes.setdefault(glyph.text, len(codes)) for glyph in glyphs], np.int64)
+    top = np.array([glyph.top for glyph in glyphs])
+    bottom = np.array([glyph.bottom for glyph in glyphs])
+    size = np.maximum(bottom - top, 1.0)
+    x, y = np.array([glyph.left for glyph in glyphs]) / size, bottom / size
+    near = np.zeros(len(glyphs), np.bool_)
+    for right in (0.0, 0.5):
+        for low in (0.0, 0.5):
+            # Another letter with the same number is tested in vain, nothing more.
+            cells = (code * _PRIMES[0] + (x + right) // 1) * _PRIMES[1] + (y + low) // 1
+            order = cells.argsort()
+            equal = cells[order[1:]] == cells[order[:-1]]
+            near[order[1:][equal]] = True
+            near[order[:-1][equal]] = True
+    found: list[bool] = (near & np.isfinite(x + y)).tolist()
+    return found
 
 
 def _is_drawn_again(glyph: Glyph, seen: dict[tuple[str, int, int], list[Glyph]]) -> bool:

@@ -148,7 +148,8 @@ def _word_gap(run: Sequence[Glyph], *, blanks_drawn: bool) -> float:
     heights = [glyph.bottom - glyph.top for glyph in run]
     worded = [glyph.text.isalnum() for glyph in run]
     gaps = [
-        _gap(run[i - 1], run[i]) / max(min(heights[i - 1], heights[i]), 1.0)
+        max(run[i].left - run[i - 1].right, run[i - 1].left - run[i].right)
+        / max(min(heights[i - 1], heights[i]), 1.0)
         for i in range(1, len(run))
         if worded[i] and worded[i - 1]
     ]
@@ -157,10 +158,6 @@ def _word_gap(run: Sequence[Glyph], *, blanks_drawn: bool) -> float:
         return least
     usual = statistics.median_low(gaps)
     return least + (usual if 0 < usual <= _MAX_LETTER_SPACE else 0.0)
-
-
-def _gap(before: Glyph, after: Glyph) -> float:
-    return max(after.left - before.right, before.left - after.right)
 
 
 def _text_of(run: Sequence[Glyph], word_gap: float) -> tuple[list[str], list[Blank]]:
@@ -174,7 +171,7 @@ def _text_of(run: Sequence[Glyph], word_gap: float) -> tuple[list[str], list[Bla
             drawn = last is not None
             continue
         if last is not None:
-            gap = _gap(last, glyph)
+            gap = max(glyph.left - last.right, last.left - glyph.right)
             if drawn or (gap > 0 and gap > word_gap * min(last.height, glyph.height)):
                 blanks.append(Blank(offset=length, left=last.right, right=glyph.left))
                 parts.append(" ")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
+
 from jobs.parsing.pdf.glyphs import Glyph
 from jobs.parsing.pdf.runs import runs_of
 
@@ -61,6 +63,16 @@ def test_reads_bold_by_overprinting_once() -> None:
     assert texts(
         g for pair in zip(drawn("hello"), drawn("hello", left=0.4), strict=True) for g in pair
     ) == ["hello"]
+
+
+@pytest.mark.parametrize("place", [0.0, 4.6, 5.3, 9.6, 14.9, -0.4, 612.2])
+def test_knows_the_same_letter_wherever_it_stands(place: float) -> None:
+    """A letter drawn again within a tenth of its height is one; further off it is another."""
+    for shift in (-0.9, 0.9):
+        again = drawn("x", left=place + shift, bottom=10 + place - shift)
+        assert texts(drawn("x", left=place, bottom=10 + place) + again) == ["x"]
+    apart = drawn("x", left=place + 5, bottom=10 + place)
+    assert texts(drawn("x", left=place, bottom=10 + place) + apart) == ["xx"]
 
 
 def test_puts_accents_on_their_letters() -> None:

@@ -65,6 +65,12 @@ _OOXML_MAIN = {
     b"spreadsheetml.": "xlsx",
     b"presentationml.": "pptx",
 }
+_OOXML_PARTS = {
+    "word/document.xml": "docx",
+    "xl/workbook.xml": "xlsx",
+    "ppt/presentation.xml": "pptx",
+}
+"""What tells an Office file whose list of types is lost."""
 _MAIN_PART = re.compile(rb"vnd\.(?:openxmlformats-officedocument|ms-\w+)\.(\w+\.)[\w.]*main\+xml")
 _LOCAL_NAME = re.compile(rb"PK\x03\x04.{22}(..)..", re.DOTALL)
 _OLE_STREAMS = (
@@ -166,6 +172,9 @@ def _zip_kind(names: list[str], mimetype: bytes, types: bytes) -> str:
 
 def _plain_zip_kind(names: list[str], mimetype: bytes) -> str:
     """Tell archives of documents from single documents and programs that are zip files, too."""
+    for part, kind in _OOXML_PARTS.items():
+        if part in names:
+            return kind
     if mimetype.startswith(b"application/"):
         return "zip_document"
     if any(name.endswith(".iwa") for name in names) or "index.apxl" in names:

@@ -39,13 +39,14 @@ _EXTENSIONS = {
     InputFormat.XML_USPTO: "xml",
     InputFormat.JSON_DOCLING: "json",
 }
+_PACKAGES = (InputFormat.PPTX, InputFormat.XLSX)
 
 
 def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument:
     """Convert bytes with docling's reader of a format.
 
     Raises:
-        DocumentError: ``corrupt``; docling could not read them.
+        DocumentError: ``corrupt``: docling could not read them.
     """
     extension = _EXTENSIONS.get(input_format, input_format.value)
     stream = DocumentStream(name=f"document.{extension}", stream=BytesIO(data))
@@ -55,6 +56,12 @@ def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument
             return _converter(input_format).convert(stream).document
     except ConversionError as error:
         msg = f"the {input_format.value} reader failed: {error}"
+        raise DocumentError(msg, kind="corrupt", stage="parse") from error
+    except KeyError as error:
+        # What python-pptx and openpyxl raise for a part that is named and not there.
+        if input_format not in _PACKAGES:
+            raise
+        msg = f"the {input_format.value} file lacks a part: {error.args[0]}"
         raise DocumentError(msg, kind="corrupt", stage="parse") from error
 
 

@@ -61,17 +61,21 @@ def parse_part(data: bytes, name: str) -> etree._Element:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        msg = f"{name} is not well-formed: {error}"
+        msg = f"{name} is not well-formed: {error.msg}"
         raise DocumentError(msg, kind="corrupt", stage="parse") from error
 
 
-def replace_entities(root: etree._Element) -> list[str]:
-    """Put the character of HTML's named entities in their place; drop and return all others."""
+def replace_entities(root: etree._Element, *, keep: bool = False) -> list[str]:
+    """Put the character of HTML's named entities in their place; return the names of others.
+
+    Those are dropped, or with ``keep`` become the text that they are written as.
+    """
     unresolved = []
     for entity in list(root.iter(etree.Entity)):
         character = html5.get(f"{entity.name};", "")
         if not character:
             unresolved.append(entity.name)
+            character = f"&{entity.name};" if keep else ""
         parent, before = entity.getparent(), entity.getprevious()
         text = character + (entity.tail or "")
         entity.tail = None

@@ -39,7 +39,7 @@ def read(source: Source) -> Converted:
     delimiter, text = _declared(text)
     delimiter = delimiter or sniff_delimiter(text)
     rows = list(_rows(text, delimiter, quoted=True))
-    if any(cell.count("\n") > _OPEN_QUOTE_LINES for row in rows for cell in row):
+    if _never_closes(rows, text):
         builder.warn("a quotation mark never closes: quotation marks were taken as text")
         rows = list(_rows(text, delimiter, quoted=False))
     titles, rows = _titles(rows)
@@ -49,6 +49,14 @@ def read(source: Source) -> Converted:
     rows = [[cell for i, cell in enumerate(row) if i in used] for row in rows]
     builder.table(rows, header=not _all_numbers(next(filter(any, rows), [])))
     return Converted(document=builder.build(), parser="csv", warnings=tuple(builder.warnings))
+
+
+def _never_closes(rows: list[list[str]], text: str) -> bool:
+    """Tell whether a quotation mark opens a cell that swallows what follows."""
+    if any(cell.count("\n") > _OPEN_QUOTE_LINES for row in rows for cell in row):
+        return True
+    last = next((row[-1] for row in reversed(rows) if row), "")
+    return "\n" in last and not text.rstrip().endswith('"')
 
 
 def _titles(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

@@ -8,12 +8,14 @@ signatures of signed mails are no documents.
 
 from __future__ import annotations
 
+import base64
 import email
 import email.errors
 import email.generator
 import email.header
 import email.policy
 import io
+import re
 from collections.abc import Iterator, Mapping
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -39,6 +41,9 @@ _SIGNATURES = frozenset(
 )
 _ENVELOPES = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _FORWARDED = "message/rfc822"
+_OF_PAGES = frozenset({"text/css", "text/javascript"})
+"""Parts of a saved page (MHTML) that nobody reads."""
+_BASE64 = re.compile(rb"[A-Za-z0-9+/]+")
 
 
 def read(source: Source, members: Bin) -> Converted:
@@ -167,6 +172,8 @@ def _is_attached(part: Message) -> bool:
 
 def _add_part(builder: DocumentBuilder, part: Message, members: Bin) -> None:
     kind = part.get_content_type()
+    if kind in _OF_PAGES and not _is_attached(part):
+        return
     if kind in _SIGNATURES:
         builder.warn(f"a signature was not read ({kind})")
     elif _is_attached(part) or part.get_content_maintype() != "text":
@@ -183,7 +190,15 @@ def _text(part: Message) -> str:
 
 def _payload(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
-    return payload if isinstance(payload, bytes) else b""
+    if not isinstance(payload, bytes):
+        return b""
+    encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
+    if encoding == "base64" and len(payload) % 4 == 1 and _BASE64.fullmatch(payload):
+        whole = str(part.get_payload()).split()
+        if "".join(whole).encode("ascii", "replace") == payload:
+            # The standard library hands back the letters of what is cut off amid a byte.
+            return base64.b64decode(payload[: len(payload) // 4 * 4])
+    return payload
 
 
 def _attach(part: Message, members: Bin) -> None:

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 from lxml import etree
 
+from jobs.parsing.formats.archive import replace_entities
+
 __all__ = [
     "BLOCKS",
     "HIDDEN",
@@ -169,9 +171,12 @@ def parse_markup(text: str) -> tuple[etree._Element | None, bool]:
             encoding="utf-8", resolve_entities=False, no_network=True, huge_tree=True
         )
         try:
-            return etree.fromstring(data, strict), False
+            root = etree.fromstring(data, strict)
         except etree.XMLSyntaxError:
             pass
+        else:
+            replace_entities(root, keep=True)
+            return root, False
     root, too_deep = _parse_html(data)
     if too_deep:
         flat = _Flat()

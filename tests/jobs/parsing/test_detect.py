@@ -141,3 +141,18 @@ def test_an_image_of_one_colour_is_no_text(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "document"
     Image.new("L", (3000, 3000)).save(path, kind)
     assert detect_format(path, "a.txt") == "image"
+
+
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [("word/document.xml", "docx"), ("xl/workbook.xml", "xlsx"), ("ppt/presentation.xml", "pptx")],
+)
+def test_an_office_file_without_its_types_is_no_archive(
+    tmp_path: Path, part: str, kind: str
+) -> None:
+    """Its parts are no documents; below a folder they are files like others."""
+    path = tmp_path / "a"
+    path.write_bytes(zipped({part: "<x/>"}))
+    assert detect_format(path, "a") == kind
+    path.write_bytes(zipped({f"unpacked/{part}": "<x/>"}))
+    assert detect_format(path, "a") == "zip"

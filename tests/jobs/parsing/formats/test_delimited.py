@@ -62,3 +62,13 @@ def test_declared_separator_and_nul(tmp_path: Path) -> None:
 def test_layouts_of_tables(tmp_path: Path, text: str, expected: list[str]) -> None:
     """Titles above, no header, blank columns, decimal commas, blanks behind commas."""
     assert texts(read_text(tmp_path, text, "csv").document) == expected
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_quote_that_never_closes_in_a_short_file(tmp_path: Path, end: str) -> None:
+    """Few lines are not swallowed either; a last cell over two lines is none of that."""
+    converted = read_text(tmp_path, f'a,b\n1,"open\n3,4\n5,6{end}', "csv")
+    assert converted.document.text.splitlines()[2:] == ['| 1 | "open |', "| 3 | 4 |", "| 5 | 6 |"]
+    converted = read_text(tmp_path, f'a,b\n1,2\n3,"two\nlines"{end}', "csv")
+    assert converted.document.text.endswith("| 3 | two lines |")
+    assert not converted.warnings

@@ -229,3 +229,14 @@ def test_wrong_declarations_of_an_encoding(
     page = f"<html><head>{meta if declared else ''}</head><body><p>Ærø – “Grüße” naïve"
     document = read_text(tmp_path, page.encode(encoding), "html").document
     assert texts(document) == ["Ærø – “Grüße” naïve"]
+
+
+def test_named_entities_of_xhtml_are_characters(tmp_path: Path) -> None:
+    """HTML's are resolved though no DTD is read; an unknown one stands as it is written."""
+    html = (
+        '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN"'
+        ' "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
+        '<html xmlns="http://www.w3.org/1999/xhtml"><body>'
+        "<p>R&oslash;dgr&oslash;d &mdash; 5&euro;, &quay;</p></body></html>"
+    )
+    assert read_text(tmp_path, html, "html").document.text == "Rødgrød — 5€, &quay;"

@@ -169,3 +169,33 @@ def test_encrypted_mails_say_so(tmp_path: Path, kind: str, *, is_locked: bool) -
         assert caught.value.kind == "encrypted"
     else:
         assert list(attached(tmp_path, data)[1]) == ["smime.p7m"]
+
+
+def test_base64_cut_off_amid_a_byte_is_decoded_so_far(tmp_path: Path) -> None:
+    """An attachment whose end is missing is its bytes, not the letters that encode them."""
+    text = (
+        "Subject: s\nFrom: a@example.org\nMIME-Version: 1.0\n"
+        "Content-Type: application/octet-stream; name=a.bin\n"
+        "Content-Transfer-Encoding: base64\n\n"
+    )
+    for lost in range(4):
+        letters = "UXVheSBhbmQgbW9vcmluZyBydWxlcw"[: 28 - lost]
+        path = tmp_path / f"a{lost}"
+        path.write_text(text + letters, encoding="ascii")
+        folder = tmp_path / str(lost)
+        folder.mkdir()
+        room = Room(folder=folder, members=9, n_bytes=1 << 20, depth=1)
+        bin_ = Bin(room, container_bytes=1 << 20)
+        convert(path, format="eml", name="a", settings=ParserConfig(), members=bin_)
+        assert (folder / str(bin_.members[0].file)).read_bytes().startswith(b"Quay and mooring ")
+
+
+def test_styles_and_scripts_of_a_saved_page_are_no_text(tmp_path: Path) -> None:
+    """MHTML stores them as parts beside the page."""
+    page = EmailMessage()
+    page["Subject"] = "Saved"
+    page["From"] = "<Saved by a browser>"
+    page.set_content(f"<p>{PHRASE}</p>", subtype="html")
+    page.add_related("body { color: red }", subtype="css", cid="<css@example.org>")
+    page.add_related("act()", subtype="javascript", cid="<js@example.org>")
+    assert read_text(tmp_path, page.as_bytes(), "eml").document.text == PHRASE

@@ -4,11 +4,13 @@ import zipfile
 from pathlib import Path
 
 import pptx
+import pytest
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.presentation import Presentation
 from pptx.util import Inches
 
+from chunking.errors import DocumentError
 from tests.jobs.parsing.made import change_member, read, texts
 
 BOX = (Inches(1), Inches(2), Inches(3), Inches(1))
@@ -136,3 +138,18 @@ def add_member(path: Path, name: str, text: str) -> None:
     """Write one more member into a container."""
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(name, text)
+
+
+def test_a_slide_that_is_named_and_not_there_is_damage(tmp_path: Path) -> None:
+    """A package without a part that it lists is corrupt, not a defect of the reader."""
+    deck = one_slide()
+    deck.slides.add_slide(deck.slide_layouts[5])
+    whole = save(deck, tmp_path)
+    path = tmp_path / "b"
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            if name != "ppt/slides/slide2.xml":
+                target.writestr(name, source.read(name))
+    with pytest.raises(DocumentError, match="lacks a part") as caught:
+        read(path, "pptx")
+    assert caught.value.kind == "corrupt"

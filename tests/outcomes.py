@@ -61,7 +61,8 @@ def _allowed_kinds(file: HardFile, file_format: str) -> frozenset[str]:
     if right.startswith("error kind empty") or "empty" in right.split(" or ")[-1]:
         return frozenset({"empty"})
     if file_format in _UNREAD_FORMATS:
-        return frozenset({"unsupported_format", "no_text"})
+        damaged = {"corrupt"} if "corrupt" in right else set()
+        return frozenset({"unsupported_format", "no_text", *damaged})
     if "OCR" in right or "no text" in right:
         return frozenset({"no_text"})
     if any(word in right for word in ("error", "corrupt", "unsafe", "unsupported")):

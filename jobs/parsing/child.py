@@ -81,7 +81,7 @@ def parse_file(  # noqa: PLR0917 - the last two are for some formats only
 
     ``announce`` is called with the format as soon as it is known, so that the parent can
     record it should this process not live to tell. ``pages``: how to read a PDF that has
-    ended a reader before. ``room``: for the documents inside a mail or archive; none of
+    ended a reader before. ``room``: for the documents inside a mail, PDF or archive; none of
     them is read without.
     """
     file_format = UNKNOWN_FORMAT

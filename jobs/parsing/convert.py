@@ -55,7 +55,7 @@ def convert(
 
     ``format`` is what :func:`jobs.parsing.detect.detect_format` told. ``name`` serves
     messages only; nothing of the result hangs on it. ``pages``: how a PDF is read.
-    ``members`` takes the documents inside a mail or archive; without it none is read.
+    ``members`` takes the documents inside a mail, PDF or archive; without it none is read.
 
     Raises:
         DocumentError: ``corrupt`` for a damaged file, ``unsupported_format`` where no
@@ -64,7 +64,7 @@ def convert(
     if format == "pdf":
         from jobs.parsing.pdf.engine import convert_pdf  # noqa: PLC0415 - loads the PDF libraries
 
-        return convert_pdf(path, name=name, settings=settings, pages=pages)
+        return convert_pdf(path, name=name, settings=settings, pages=pages, members=members)
     source = Source(path=path, format=format, name=name, settings=settings)
     if format in CONTAINERS:
         return _reader(format)(source, members or Bin(Room(folder=None), container_bytes=0))

@@ -22,7 +22,7 @@ __all__ = ["ARCHIVES", "CONTAINERS", "Bin", "Room", "member_name"]
 
 ARCHIVES = frozenset({"zip", "tar", "gz", "bz2", "xz"})
 """Containers without a text of their own."""
-CONTAINERS = ARCHIVES | {"eml", "msg"}
+CONTAINERS = ARCHIVES | {"eml", "msg", "pdf"}
 """Formats whose readers get a :class:`Bin`."""
 _RATIO_FROM_BYTES = 8 << 20
 _MAX_RATIO = 200
@@ -88,7 +88,7 @@ class Bin:
         return replace(skipped, error_message=message, warnings=warnings)
 
     def saved(self, outcome: ParseOutcome) -> ParseOutcome:
-        """Return how a container failed; of a mail, what was attached is there nevertheless."""
+        """Return how a container failed; of others, what was attached is there nevertheless."""
         if outcome.format in ARCHIVES or outcome.error_kind == "unsafe":
             return outcome
         return replace(outcome, members=tuple(self.members))

@@ -26,9 +26,11 @@ from jobs.parsing.builder import DocumentBuilder
 from jobs.parsing.canonical import Places, add_docling
 from jobs.parsing.careful import AT_ONCE, Pages
 from jobs.parsing.converted import Converted
+from jobs.parsing.members import Bin, Room
 from jobs.parsing.ocr import INSTALL_HINT, OcrEngine, engine_of
 from jobs.parsing.pdf.analysis import Layout, analyse
 from jobs.parsing.pdf.assemble import assemble
+from jobs.parsing.pdf.beside import add_notes, read_beside
 from jobs.parsing.pdf.gather import FilePages, gather
 from jobs.parsing.pdf.lines import Line, PageText
 from jobs.parsing.pdf.outline import Entry, read_outline
@@ -70,21 +72,33 @@ class PdfConversion:
 
 
 def convert_pdf(
-    path: Path, *, name: str, settings: ParserConfig, pages: Pages = AT_ONCE
+    path: Path,
+    *,
+    name: str,
+    settings: ParserConfig,
+    pages: Pages = AT_ONCE,
+    members: Bin | None = None,
 ) -> Converted:
     """Read a PDF with the engine that ``settings.pdf`` names, as canonical text.
+
+    The files in it go to ``members``; comments and what a form holds follow the text.
 
     Raises:
         DocumentError: ``corrupt``, or ``no_text`` (pages without a text layer).
     """
     del name
+    members = members or Bin(Room(folder=None), container_bytes=0)
+    notes = read_beside(path, members, pages)
     conversion = read_pdf(path, settings, pages)
     builder = DocumentBuilder()
     for document in conversion.documents:
         add_docling(builder, document, places=Places(pages=True, units_per_point=1.0))
+    add_notes(builder, notes, builder.build().text if notes else "")
+    for skipped in members.skipped:
+        builder.warn(f"the attachment {skipped!r} was not read")
     return Converted(
         document=builder.build(n_pages=conversion.n_pages),
-        status="partial" if conversion.losses else "ok",
+        status="partial" if conversion.losses or members.skipped else "ok",
         parser=conversion.parser,
         warnings=(*builder.warnings, *conversion.losses, *conversion.notes),
     )

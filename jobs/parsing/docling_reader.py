@@ -57,11 +57,12 @@ def read_with_docling(data: bytes, input_format: InputFormat) -> DoclingDocument
     except ConversionError as error:
         msg = f"the {input_format.value} reader failed: {error}"
         raise DocumentError(msg, kind="corrupt", stage="parse") from error
-    except KeyError as error:
-        # What python-pptx and openpyxl raise for a part that is named and not there.
-        if input_format not in _PACKAGES:
+    except (KeyError, RuntimeError) as error:
+        # python-pptx and openpyxl raise KeyError for a part that is named and not there.
+        lost = error if isinstance(error, KeyError) else error.__cause__
+        if input_format not in _PACKAGES or not isinstance(lost, KeyError):
             raise
-        msg = f"the {input_format.value} file lacks a part: {error.args[0]}"
+        msg = f"the {input_format.value} file lacks a part: {lost.args[0]}"
         raise DocumentError(msg, kind="corrupt", stage="parse") from error
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -28,6 +29,8 @@ __all__ = ["read"]
 _CHUNK_BYTES = 1 << 20
 _ENCRYPTED_FLAG = 1
 _UTF8_FLAG = 1 << 11
+_UNIX = 3
+"""Of the systems that a zip file was made on (APPNOTE, 4.4.2)."""
 _DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, lzma.LZMAError),
     *(EOFError, OSError, ValueError),
@@ -58,15 +61,25 @@ def read(source: Source, members: Bin) -> Converted:
 
 
 def _zip(source: Source, members: Bin) -> Iterator[str]:
+    n_special = 0
     try:
         with zipfile.ZipFile(source.path) as archive:
             for info in archive.infolist():
                 name = _zip_name(info)
-                if not info.is_dir() and not _is_noise(name):
+                if _is_special(info):
+                    n_special += 1
+                elif not info.is_dir() and not _is_noise(name):
                     _zip_member(archive, info, name, members)
     except _DAMAGE as error:
         raise _damaged(source) from error
-    yield from ()
+    if n_special:
+        yield f"{n_special} links and special files were left out"
+
+
+def _is_special(info: zipfile.ZipInfo) -> bool:
+    """Tell whether a member is a link or device of Unix; a link's bytes are a path, no text."""
+    kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system == _UNIX else 0
+    return kind not in (0, stat.S_IFREG, stat.S_IFDIR)
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

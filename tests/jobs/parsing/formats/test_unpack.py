@@ -213,3 +213,16 @@ def test_zip_files_that_are_no_archives(tmp_path: Path, names: list[str], format
     path = tmp_path / "document"
     path.write_bytes(zipped(*((name, b"x") for name in names)))
     assert detect_format(path, "") == format_
+
+
+def test_links_in_a_zip_are_left_out(tmp_path: Path) -> None:
+    """The bytes of a link are the path that it leads to: counted, no document."""
+    link = zipfile.ZipInfo("link")
+    link.create_system = 3
+    link.external_attr = 0o120777 << 16
+    converted, members, contents = unpack(
+        tmp_path, zipped((link, b"/etc/passwd"), ("a.txt", b"text")), "zip"
+    )
+    assert [member.name for member in members] == ["a.txt"]
+    assert contents == [b"text"]
+    assert converted.warnings == ("1 links and special files were left out",)

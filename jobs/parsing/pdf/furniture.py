@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 from jobs.parsing.pdf.lines import Line, PageText, body_size
 
@@ -15,6 +15,8 @@ _ZONE = 0.14
 _LONE_ZONE = 0.25
 """As much for a page number at the bottom that nothing stands near: text areas may be low."""
 _MAX_ROWS = 3
+_ROWS_OF_TABLE = 4
+"""Pieces of a page alike but for their figures: of furniture there are a head and a foot."""
 _SAME_PLACE_PT = 8.0
 _MIN_PAGES = 3
 _LARGE = 1.12
@@ -76,10 +78,31 @@ def _lone_number(page: PageText) -> tuple[Line, str] | None:
 
 
 def _spared(page: PageText, furniture: dict[Line, str]) -> dict[Line, str]:
-    """Leave a page its words where all of them would go: they are what it says."""
+    """Leave a page its rows of tables, and its words where all of them would go."""
+    rows = _repeated_rows(page, furniture)
+    furniture = {
+        line: zone
+        for line, zone in furniture.items()
+        if not any(abs(line.frame.middle - row) <= line.size * 0.5 for row in rows)
+    }
     if any(line not in furniture for line in page.lines):
         return furniture
     return {line: zone for line, zone in furniture.items() if _PAGE_NUMBER.fullmatch(line.text)}
+
+
+def _repeated_rows(page: PageText, furniture: Iterable[Line]) -> list[float]:
+    """Return where pieces stand that the page repeats with other figures, as tables do."""
+    varying = {
+        line: pattern
+        for line in furniture
+        if "#" in (pattern := _pattern(line.text)) and not _PAGE_NUMBER.fullmatch(line.text)
+    }
+    if not varying:
+        return []
+    counts = Counter(_pattern(line.text) for line in page.lines)
+    return [
+        line.frame.middle for line, pattern in varying.items() if counts[pattern] >= _ROWS_OF_TABLE
+    ]
 
 
 def _needed(n_pages: int, text: str) -> int:

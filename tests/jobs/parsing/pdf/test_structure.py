@@ -98,3 +98,18 @@ def test_a_page_number_alone_is_furniture(tmp_path: Path) -> None:
     assert read(tmp_path, pdf([page])).furniture == ("Page 3 of 3",)
     close = [*paragraph(PROSE, top=80), (290, 32, "F1", 9, "17")]
     assert read(tmp_path, pdf([close])).furniture == ()
+
+
+def test_rows_of_a_table_at_the_edge_of_pages_are_no_furniture(tmp_path: Path) -> None:
+    """Alike but for their figures, they stand at one height on every page."""
+    pages: list[list[Text]] = []
+    for number in range(4):
+        page: list[Text] = [(60, 30, "F1", 10, f"Page {number + 1}")]
+        for i in range(36):
+            ship = 36 * number + i + 1
+            texts = ((60, str(ship)), (160, f"Ship {ship}"), (300, f"{ship * 10}.50"))
+            page += [(left, 790 - 20 * i, "F1", 10, text) for left, text in texts]
+        pages.append(page)
+    document = read(tmp_path, pdf(pages))
+    assert all(f"Ship {ship} " in f"{document.text} " for ship in range(1, 145))
+    assert list(document.furniture) == ["Page 1", "Page 2", "Page 3", "Page 4"]

@@ -24,7 +24,7 @@ from jobs.parsing.docling_reader import read_with_docling
 from jobs.parsing.formats.archive import core_properties, rewrite
 from jobs.parsing.formats.number_formats import BUILT_IN, number_text, plain_number
 from jobs.parsing.formats.ooxml import open_package
-from jobs.parsing.formats.package import Package
+from jobs.parsing.formats.package import Package, Relationship
 from jobs.parsing.formats.sheet_gaps import close_gaps, is_scattered
 
 __all__ = ["read"]
@@ -57,7 +57,27 @@ def read(source: Source) -> Converted:
     changes = {name: mend.sheet(name) for name in members if _SHEET.fullmatch(name)}
     data = rewrite(members, changes)
     add_docling(builder, read_with_docling(data, InputFormat.XLSX), places=Places(charts=False))
-    return Converted(document=builder.build(), warnings=tuple(builder.warnings))
+    for sheet in mend.lost:
+        builder.warn(f"the sheet {sheet!r} is not in the file")
+    return Converted(
+        document=builder.build(),
+        status="partial" if mend.lost else "ok",
+        warnings=tuple(builder.warnings),
+    )
+
+
+def _lost_sheets(
+    workbook: etree._Element, related: Mapping[str, Relationship], members: Mapping[str, bytes]
+) -> list[str]:
+    """Return the names of sheets whose parts are not there, which openpyxl passes over."""
+    there = {name.lower() for name in members}
+    lost = []
+    for sheet in workbook.iterfind("{*}sheets/{*}sheet"):
+        number = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
+        part = related.get(number)
+        if part is not None and part.target.lower() not in there:
+            lost.append(sheet.get("name") or "")
+    return lost
 
 
 class _Mend:
@@ -72,7 +92,9 @@ class _Mend:
         properties = workbook.find("{*}workbookPr")
         flag = properties.get("date1904") if properties is not None else None
         self._mac_epoch = flag in ("1", "true")
-        parts = self._package.relationships(main).values()
+        related = self._package.relationships(main)
+        self.lost = _lost_sheets(workbook, related, members)
+        parts = related.values()
         styles = next((part.target for part in parts if part.kind == "styles"), "")
         self._codes = _format_codes(self._package.optional(styles))
         self._running: set[str] = set()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import zipfile
 from pathlib import Path
 
 import openpyxl
@@ -118,3 +119,20 @@ def test_text_boxes_stand_below_the_cells(tmp_path: Path) -> None:
         f"<oneCellAnchor>{shape}</oneCellAnchor></wsDr>",
     )
     assert texts(read(path, "xlsx").document) == ["Sheet", "| a | b |\n| --- | --- |", "Read me."]
+
+
+def test_a_sheet_that_is_not_in_the_file_is_told(tmp_path: Path) -> None:
+    """What is left is read, and the document says that it is not whole."""
+    book = openpyxl.Workbook()
+    book.worksheets[0].title = "Lost"
+    book.create_sheet("Left").append(["Quay"])
+    book.save(tmp_path / "whole")
+    path = tmp_path / "a"
+    with zipfile.ZipFile(tmp_path / "whole") as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            if name != "xl/worksheets/sheet1.xml":
+                target.writestr(name, source.read(name))
+    converted = read(path, "xlsx")
+    assert texts(converted.document) == ["Left", "Quay"]
+    assert converted.status == "partial"
+    assert converted.warnings == ("the sheet 'Lost' is not in the file",)

@@ -87,10 +87,10 @@ class ParserConfig(Section):
     ocr_languages: tuple[str, ...] = ()
     """Languages for `tesserocr`, as Tesseract names them (`eng`, `deu`, ...); English if none."""
     members: Literal["documents", "skip"] = "documents"
-    """Attachments of mails (EML, MSG) and files in archives (zip, tar, gz, bz2, xz).
+    """Attachments of mails (EML, MSG) and PDFs, and files in archives (zip, tar, gz, bz2, xz).
 
-    `documents`: each is a document of its own, whose key is that of its mail or archive, `!/` and
-    its name. `skip`: none is read; a mail with attachments is `partial`, and names them.
+    `documents`: each is a document of its own, whose key is that of what it is in, `!/` and its
+    name. `skip`: none is read; a mail or PDF with attachments is `partial`, and names them.
     """
     libreoffice: bool = False
     """Convert DOC, RTF, XLS and PPT files with LibreOffice, if it is installed on every node, and

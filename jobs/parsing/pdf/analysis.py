@@ -66,7 +66,8 @@ def _page_blocks(
     feet = [line for line, zone in furniture.items() if zone == "footer"]
     blocks = _furniture_blocks(heads, "header", page)
     rules = rules_of(page)
-    tables, rest = find_tables(pieces, rules)
+    tables, rest = find_tables(pieces, rules, page.across)
+    in_tables = {line.cells for table in tables for line in table.lines}
     regions = with_tables(read_in_order([*rest, *place_holders(tables)]), tables)
     for part in (part for region in regions for part in split_region(region, rules)):
         if part.table is not None:
@@ -76,8 +77,8 @@ def _page_blocks(
     blocks = with_captions(blocks, page.drawn.images)
     size = page.width, page.height
     blocks = with_footnotes(blocks, rules.horizontal, size, vocabulary, body)
-    for line in page.across:
-        blocks.append(_single("text", [line], page))
+    turned = (line for line in page.across if line.cells not in in_tables)
+    blocks += [_single("text", [line], page) for line in turned]
     return blocks + _furniture_blocks(feet, "footer", page)
 
 

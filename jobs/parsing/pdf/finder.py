@@ -48,12 +48,17 @@ def rules_of(page: PageText) -> Rules:
     )
 
 
-def find_tables(pieces: Sequence[Line], rules: Rules) -> tuple[list[Table], list[Line]]:
-    """Return the tables between rules, from the top, and the pieces that are in none."""
+def find_tables(
+    pieces: Sequence[Line], rules: Rules, across: Sequence[Line] = ()
+) -> tuple[list[Table], list[Line]]:
+    """Return the tables between rules, from the top, and the pieces that are in none.
+
+    ``across``: lines turned against the page, which may be in tables, too.
+    """
     rest = list(pieces)
     if not rules.horizontal or not rest:
         return [], rest
-    tables, rest = ruled_tables(rest, rules.horizontal, rules.vertical, rules.shaded)
+    tables, rest = ruled_tables(rest, rules.horizontal, rules.vertical, rules.shaded, across)
     for first, last in _between_rules(rules.horizontal):
         if any(_is_between(table.frame, first, last) for table in tables):
             continue

@@ -35,8 +35,13 @@ def ruled_tables(
     horizontal: Sequence[Frame],
     vertical: Sequence[Frame],
     shaded: Sequence[Frame],
+    across: Sequence[Line] = (),
 ) -> tuple[list[Table], list[Line]]:
-    """Return the tables between joined rules, and the pieces that are in none."""
+    """Return the tables between joined rules, and the pieces that are in none.
+
+    ``across``: lines turned against the page, as heads of narrow columns are; they go into
+    the cells that they stand in, and say nothing of where a table is.
+    """
     tables = []
     rest = list(pieces)
     for grid in grids_of(horizontal, vertical) if pieces else ():
@@ -44,6 +49,8 @@ def ruled_tables(
         filled = _without_boxes(grid, _filled(grid, inside))
         if not _is_table(grid, filled):
             continue
+        for cell, line in _in_cells(grid, _turned_within(grid.frame, across)):
+            filled[cell] = [*filled.get(cell, ()), line]
         cells, edges = with_inner_columns(_with_own_rows(grid, filled), grid.xs[:-1])
         tables.append(
             Table(
@@ -64,6 +71,18 @@ def _holds(frame: Frame, piece: Line) -> bool:
         and frame.left - _MARGIN <= piece.frame.left
         and piece.frame.right <= frame.right + piece.size
     )
+
+
+def _turned_within(frame: Frame, across: Iterable[Line]) -> list[Line]:
+    """Return the turned lines in a frame; where their words part is of no use here."""
+    return [
+        replace(line, blanks=())
+        for line in across
+        if frame.left <= line.frame.left
+        and line.frame.right <= frame.right
+        and frame.top - _MARGIN <= line.frame.top
+        and line.frame.bottom <= frame.bottom + _MARGIN
+    ]
 
 
 def _filled(grid: Grid, pieces: Iterable[Line]) -> dict[GridCell, list[Line]]:

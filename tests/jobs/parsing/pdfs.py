@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 REGULAR, BOLD, MONO = "F1", "F2", "F3"
 Text = tuple[float, float, str, float, str]
 """Left, baseline from the bottom, font, size, text; in points."""
+
+
+class Upwards(NamedTuple):
+    """As ``Text``, read from below upwards."""
+
+    left: float
+    bottom: float
+    font: str
+    size: float
+    words: str
+
+
 Rule = tuple[float, float, float, float]
 """A stroke from left, bottom to right, top; in points."""
 
@@ -94,8 +107,9 @@ def _show(item: Text | Rule) -> bytes:
         left, bottom, right, top = item
         return f"0.5 w {left} {bottom} m {right} {top} l S".encode()
     left, bottom, font, size, words = item
+    turned = "0 1 -1 0" if isinstance(item, Upwards) else "1 0 0 1"
     escaped = words.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
-    return f"BT /{font} {size} Tf {left} {bottom} Td ({escaped}) Tj ET".encode("cp1252")
+    return f"BT /{font} {size} Tf {turned} {left} {bottom} Tm ({escaped}) Tj ET".encode("cp1252")
 
 
 def _file(objects: Sequence[bytes]) -> bytes:

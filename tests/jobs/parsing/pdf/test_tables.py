@@ -7,7 +7,7 @@ import pytest
 from chunking.model import Document
 from jobs.config import ParserConfig
 from jobs.parsing.pdf.engine import convert_pdf
-from tests.jobs.parsing.pdfs import BOLD, MONO, Rule, Text, grid, paragraph, pdf, rows
+from tests.jobs.parsing.pdfs import BOLD, MONO, Rule, Text, Upwards, grid, paragraph, pdf, rows
 
 LEFTS = (64.0, 184.0, 304.0)
 SHIPS = [("Berth", "Vessel", "Tons"), *((f"A{i}", f"Ship {i}", f"{i}40") for i in range(1, 6))]
@@ -61,6 +61,24 @@ def test_keeps_merged_cells(tmp_path: Path) -> None:
     header, _, *body = tables(read(tmp_path, page))[0]
     assert header == "| Berth | Ships Large | Small |"
     assert body == ["| A1 | 2 | 7 |"]
+
+
+def test_puts_turned_heads_into_their_columns(tmp_path: Path) -> None:
+    """Heads of narrow columns that are read upwards name them; a turned line outside does not."""
+    page: list[Text | Rule] = [
+        *paragraph(PROSE),
+        *grid((60, 180, 300, 420), [552, *(498 - 14 * i for i in range(4))]),
+        *rows([("Quay", "", ""), ("North", "yes", "no"), ("South", "no", "yes")], LEFTS, top=501),
+        Upwards(200, 502, BOLD, 9, "Water"),
+        Upwards(320, 502, BOLD, 9, "Shore"),
+        Upwards(331, 502, BOLD, 9, "power"),
+        Upwards(560, 502, BOLD, 9, "Draft"),
+    ]
+    document = read(tmp_path, page)
+    header, _, *body = tables(document)[0]
+    assert header == "| Quay | Water | Shore power |"
+    assert body == ["| North | yes | no |", "| South | no | yes |"]
+    assert texts(document, "paragraph") == [" ".join(PROSE), "Draft"]
 
 
 def test_joins_the_lines_of_a_cell(tmp_path: Path) -> None:

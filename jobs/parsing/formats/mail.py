@@ -41,6 +41,12 @@ _SIGNATURES = frozenset(
 )
 _ENVELOPES = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
 _FORWARDED = "message/rfc822"
+_REPORTS = frozenset(
+    {
+        *("message/delivery-status", "message/disposition-notification"),
+        *("message/feedback-report", "message/global-delivery-status"),
+    }
+)
 _OF_PAGES = frozenset({"text/css", "text/javascript"})
 """Parts of a saved page (MHTML) that nobody reads."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]+")
@@ -117,7 +123,7 @@ def iso_date(text: str) -> str:
 
 def _parts(message: Message, depth: int) -> Iterator[Message]:
     """Yield the parts to show or to attach: of alternatives the last that can be read."""
-    if not message.is_multipart() or not depth or _is_attached(message):
+    if not message.is_multipart() or not depth or _is_attached(message) or _is_report(message):
         yield message
         return
     children = [part for part in message.get_payload() if isinstance(part, Message)]
@@ -167,7 +173,23 @@ def _is_attached(part: Message) -> bool:
     if part.get_content_maintype() == "multipart":
         return False
     named = part.get_filename() is not None
-    return disposition == "attachment" or (named and disposition != "inline")
+    # Some programs show any text in place, tables too; a body is one of two types.
+    body = part.get_content_type() in {"text/plain", "text/html"}
+    inline = disposition == "inline" and (body or part.get_content_maintype() != "text")
+    return disposition == "attachment" or (named and not inline)
+
+
+def _is_report(part: Message) -> bool:
+    """Tell whether a part reports in fields what became of a mail (RFC 3464, 8098, 5965)."""
+    return part.get_content_type() in _REPORTS
+
+
+def _fields(part: Message) -> Iterator[str]:
+    """Yield the groups of fields of a report, a field a line."""
+    groups = part.get_payload() if part.is_multipart() else ()
+    for group in groups:
+        if isinstance(group, Message) and group.keys():
+            yield "\n".join(f"{name}: {decoded_header(group, name)}" for name in group)
 
 
 def _add_part(builder: DocumentBuilder, part: Message, members: Bin) -> None:
@@ -176,6 +198,9 @@ def _add_part(builder: DocumentBuilder, part: Message, members: Bin) -> None:
         return
     if kind in _SIGNATURES:
         builder.warn(f"a signature was not read ({kind})")
+    elif _is_report(part) and not _is_attached(part):
+        for group in _fields(part):
+            builder.add("paragraph", group)
     elif _is_attached(part) or part.get_content_maintype() != "text":
         _attach(part, members)
     elif kind == "text/html":

@@ -139,6 +139,35 @@ def test_attachments_beside_alternatives(tmp_path: Path) -> None:
     assert files == {"æ.pdf": b"%PDF"}
 
 
+def test_tables_shown_in_place_are_attachments(tmp_path: Path) -> None:
+    """A named part of another type than a body is attached, also where it is to be shown."""
+    message = mail()
+    message.set_content(PHRASE)
+    message.add_attachment("a,b", subtype="csv", filename="table.csv", disposition="inline")
+    converted, unpacked, _ = attached(tmp_path, message.as_bytes())
+    assert converted.document.text == PHRASE
+    assert unpacked == {"table.csv": b"a,b\n"}
+
+
+@pytest.mark.parametrize("kind", ["delivery-status", "disposition-notification", "feedback-report"])
+def test_reports_tell_what_became_of_a_mail(tmp_path: Path, kind: str) -> None:
+    """The fields of a report are text, a group of them a paragraph."""
+    groups = "Reporting-MTA: dns; mail.example.org\n\nAction: failed\nStatus: 5.1.1\n"
+    if kind != "delivery-status":
+        groups = "Reporting-MTA: dns; mail.example.org\nAction: failed\nStatus: 5.1.1\n"
+    source = (
+        "Subject: undelivered\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/report; report-type=x; boundary="b"\n\n'
+        f"--b\nContent-Type: text/plain\n\n{PHRASE}\n"
+        f"--b\nContent-Type: message/{kind}\n\n{groups}\n--b--\n"
+    )
+    converted = read_text(tmp_path, source.encode(), "eml")
+    assert converted.status == "ok"
+    first, *fields = texts(converted.document)
+    assert first == PHRASE
+    assert "\n".join(fields).split("\n") == groups.replace("\n\n", "\n").split("\n")[:-1]
+
+
 def test_signatures_are_no_documents(tmp_path: Path) -> None:
     """The signature of a signed mail is named in a warning only."""
     message = mail()

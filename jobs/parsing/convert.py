@@ -74,7 +74,10 @@ def convert(
 def _reader(format_: str) -> Callable[..., Converted]:
     entry = _READERS.get(format_)
     if entry is None:
-        msg = f"there is no reader for the format {format_}"
+        msg = (
+            f"there is no reader for {format_} files; convert it, or leave such files out "
+            "(source.exclude)"
+        )
         raise DocumentError(msg, kind="unsupported_format", stage="parse")
     module, function = entry
     read: Callable[..., Converted] = getattr(

@@ -45,8 +45,8 @@ _EPUB_FONT_MANGLING = (b"http://www.idpf.org/2008/embedding", b"http://ns.adobe.
 _HINTS = {
     "7z": "unpack it",
     "rar": "unpack it",
-    "zip_document": "it is a single document in a zip file, of a kind that is not known",
-    "zip_program": "it is a program in a zip file",
+    "zip_document": "it is a single document in a zip container of a kind that is not known",
+    "zip_program": "it is a program, in a zip container",
     "iwork": "save it as PDF or DOCX",
     BINARY: "the content is of no known kind",
 }
@@ -61,7 +61,7 @@ def check(path: Path, file_format: str, limits: LimitsConfig) -> None:
             entity bomb, an external entity), ``corrupt``, ``limit`` (too many pages).
     """
     if file_format in _UNSUPPORTED:
-        msg = f"{file_format} files are not read; {_HINTS[file_format]}"
+        msg = f"{file_format.replace('_', ' ')} files are not read; {_HINTS[file_format]}"
         raise _refused(msg, "unsupported_format")
     if file_format == ENCRYPTED_OOXML:
         msg = "an Office document that is locked with a password"

@@ -188,7 +188,7 @@ def test_damaged_containers_are_corrupt(tmp_path: Path, format_: str) -> None:
 
 def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     """A format without a reader is unsupported, by name."""
-    with pytest.raises(DocumentError, match="no reader for the format rar") as caught:
+    with pytest.raises(DocumentError, match="no reader for rar files") as caught:
         convert(tmp_path / "a", format="rar", name="a", settings=ParserConfig())
     assert caught.value.kind == "unsupported_format"
 

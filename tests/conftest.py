@@ -73,6 +73,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return OneForRay(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name compressed bytes by their argument: they may hold the time at which they were made."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the tests that take longest where several processes share them."""
     if hasattr(config, "workerinput"):

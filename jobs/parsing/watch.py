@@ -30,6 +30,12 @@ _MAX_THREADS = 64
 _READ_BYTES = 1 << 20
 _FORMAT_NAME = re.compile(rb"[a-z0-9_]{1,32}")
 _PAGE_NUMBER = re.compile(rb"[0-9]{1,9}")
+_ENDED_BY_ITSELF = frozenset(
+    {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGTRAP, signal.SIGILL}
+)
+"""How native code ends: by a fault, or on purpose where it is refused memory."""
+_FULL_SHARE = 0.5
+"""Of a document's memory, held by a child shortly before it ended so: it was refused more."""
 _SUSPECT_KINDS = frozenset({"internal", "out_of_memory", "limit"})
 """After these a child's state is not trusted: the next document gets a fresh one."""
 
@@ -78,7 +84,10 @@ class _Watch:
         self._page: int | None = None
         self._page_began = time.monotonic()
         self._deadline = time.monotonic() + limits.document_seconds
-        self._max_rss = rss_bytes(child.pid) + limits.document_memory_mb * MIB
+        own = rss_bytes(child.pid)
+        self._max_rss = own + limits.document_memory_mb * MIB
+        self._full_rss = own + limits.document_memory_mb * MIB * _FULL_SHARE
+        self._most_rss = own
         self._reader = wire.FrameReader(wire.max_result(limits.document_chars))
         self._slow_due = time.monotonic() + _SLOW_TICK_S
 
@@ -131,6 +140,7 @@ class _Watch:
             message = f"not read within limits.document_seconds = {seconds:g}"
             return self._lost("timeout", message, retryable=True)
         held = usage(self._child.pid)
+        self._most_rss = max(self._most_rss, held.rss)
         if held.rss > self._max_rss:
             self._child.kill()
             megabytes = self._limits.document_memory_mb
@@ -175,6 +185,10 @@ class _Watch:
         if status == -signal.SIGKILL:
             message = "the reader was killed from outside, perhaps for want of memory"
             return self._lost("crashed", message, retryable=True)
+        if -status in _ENDED_BY_ITSELF and self._most_rss >= self._full_rss:
+            megabytes = self._limits.document_memory_mb
+            message = f"its reader ended near limits.document_memory_mb = {megabytes}"
+            return self._lost("out_of_memory", message)
         if status < 0:
             return self._lost("crashed", f"the reader crashed: {signal.strsignal(-status)}")
         return self._lost("crashed", f"the reader ended itself with status {status}")

@@ -308,7 +308,7 @@ _BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "flate.pdf": (_flate_bomb, "ended"),
     "giant-box.pdf": (_giant_box, "no_text timeout limit out_of_memory text"),
     "pixels.pdf": (_pdf_pixels, "no_text timeout limit out_of_memory unsafe text"),
-    "loop.pdf": (_pdf_loop, "corrupt timeout limit crashed no_text text"),
+    "loop.pdf": (_pdf_loop, "corrupt timeout limit out_of_memory crashed no_text text"),
     "doubling.pdf": (_pdf_doubling, "corrupt timeout limit out_of_memory crashed no_text text"),
     "page-loop.pdf": (_pdf_page_loop, "corrupt empty text"),
     "many-pages.pdf": (_pdf_many_pages, "corrupt limit text"),

@@ -92,6 +92,14 @@ def _eat_shared_memory() -> str:
         blocks[-1].write(b"x" * 16 * MIB)
 
 
+def _abort_when_full() -> str:
+    # As native code does that is refused memory; 256 MiB are allowed.
+    block = bytearray(b"x") * (180 * MIB)
+    time.sleep(0.3)
+    del block
+    os.abort()
+
+
 def _recurse() -> str:
     return _recurse()
 
@@ -303,6 +311,8 @@ _DEEDS: dict[str, Callable[[], str | Document]] = {
     "leave-by-exception": _leave_by_exception,
     "eat-python-memory": _eat_python_memory,
     "eat-shared-memory": _eat_shared_memory,
+    "abort-when-full": _abort_when_full,
+    "abort": os.abort,
     "recurse": _recurse,
     "value-error": _raise_value_error,
     "unicode-error": _raise_unicode_error,

@@ -96,6 +96,8 @@ def wait_until_gone(*pids: int, seconds: float = 20.0) -> bool:
         ("talk-nonsense", "crashed", False),
         ("eat-python-memory", "out_of_memory", False),
         ("eat-shared-memory", "out_of_memory", False),
+        ("abort-when-full", "out_of_memory", False),
+        ("abort", "crashed", False),
         ("recurse", "limit", False),
         ("value-error", "internal", False),
         ("unicode-error", "corrupt", False),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +16,8 @@ __all__ = ["join_tables", "table_block"]
 
 _SAME_COLUMN = 12.0
 """Points by which the columns of one table may differ from page to page."""
+_MAX_GROUP_NAME = 40
+"""Letters of a name over several columns, up to which it is repeated in each."""
 _BETWEEN = frozenset({"header", "footer", "footnote"})
 
 
@@ -38,27 +39,42 @@ def table_block(table: Table, page: int, vocabulary: Vocabulary) -> Block:
 
 
 def _with_one_header(table: Table, vocabulary: Vocabulary) -> list[CellText]:
-    """Write the rows of a header into one, column by column: that row stays with its chunks."""
+    """Write the rows of a header into one, column by column: that row stays with its chunks.
+
+    A short name over several columns that have names of their own is said in each.
+    """
     order = sorted({cell.row for cell in table.cells})
     header = set(order[: table.header_rows])
-    columns: dict[int, list[Cell]] = defaultdict(list)
-    cells = []
-    for cell in table.cells:
-        if cell.row in header:
-            columns[cell.column].append(cell)
-        else:
-            cells.append(_text(cell, cell.row, vocabulary))
-    named = [
-        CellText(
-            text=" ".join(_joined(cell, vocabulary) for cell in parts),
-            row=order[0],
-            column=column,
-            n_columns=min(cell.n_columns for cell in parts),
-            header=True,
-        )
-        for column, parts in sorted(columns.items())
-    ]
+    names = [cell for cell in table.cells if cell.row in header]
+    cells = [_text(cell, cell.row, vocabulary) for cell in table.cells if cell.row not in header]
+    texts = {(cell.row, cell.column): _joined(cell, vocabulary) for cell in names}
+    n_columns = len(table.edges)
+    over: list[tuple[int, list[Cell]]] = []
+    for column in range(n_columns):
+        above = [cell for cell in names if 0 <= column - cell.column < cell.n_columns]
+        if over and above and over[-1][1] == above:
+            continue
+        over.append((column, above))
+    named = []
+    for i, (column, above) in enumerate(over):
+        end = over[i + 1][0] if i + 1 < len(over) else n_columns
+        said = [
+            texts[cell.row, cell.column]
+            for cell in above
+            if cell.column == column or _is_group(texts[cell.row, cell.column], cell, n_columns)
+        ]
+        if said:
+            text = " ".join(said)
+            width = end - column
+            named.append(
+                CellText(text=text, row=order[0], column=column, n_columns=width, header=True)
+            )
     return named + cells
+
+
+def _is_group(text: str, cell: Cell, n_columns: int) -> bool:
+    """Tell whether a name over columns is one of a group of them, not a title or note."""
+    return len(text) <= _MAX_GROUP_NAME and cell.n_columns < n_columns
 
 
 def _text(cell: Cell, row: int, vocabulary: Vocabulary) -> CellText:

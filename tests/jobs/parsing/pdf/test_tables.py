@@ -46,7 +46,7 @@ def test_reads_a_ruled_table(tmp_path: Path) -> None:
 
 
 def test_keeps_merged_cells(tmp_path: Path) -> None:
-    """A cell over several columns or rows is told by the rules that are missing."""
+    """A cell over columns or rows is told by missing rules; a name over columns is said in each."""
     page: list[Text | Rule] = [
         *rows([("Berth", "Ships", ""), ("", "Large", "Small"), ("A1", "2", "7")], LEFTS, top=501),
         (60, 512, 420, 512),
@@ -59,7 +59,7 @@ def test_keeps_merged_cells(tmp_path: Path) -> None:
         (420, 512, 420, 470),
     ]
     header, _, *body = tables(read(tmp_path, page))[0]
-    assert header == "| Berth | Ships Large | Small |"
+    assert header == "| Berth | Ships Large | Ships Small |"
     assert body == ["| A1 | 2 | 7 |"]
 
 

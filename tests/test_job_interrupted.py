@@ -77,6 +77,7 @@ def test_a_second_driver_is_refused(
     assert len(rows(out, "documents")) == 40
 
 
+@pytest.mark.slow
 def test_killed_then_stopped_a_job_is_resumed_to_the_same_rows(
     source: Path, undisturbed: Path, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_readers(tmp_path: Path, partition_by: str | None) -> None:
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("local_ray")
+@pytest.mark.slow
 def test_ray_reads(tmp_path: Path) -> None:
     """Ray, where it runs already, opens the plain directories and is left running."""
     import ray  # noqa: PLC0415 - slow to import

@@ -115,6 +115,7 @@ def test_of_a_models_prompts_those_for_passages_and_questions_are_taken(
 
 
 @requires_e5
+@pytest.mark.slow
 def test_multilingual_e5_pools_without_its_prompt(
     e5: Path, e5_embedder: SentenceTransformerEmbedder
 ) -> None:

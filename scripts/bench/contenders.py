@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from answers import keep_answers_apart, serve
 from numpy.typing import NDArray
 from peer_chunkers import located
 
@@ -292,35 +292,14 @@ def _placed(
     return placed, np.asarray(kept, dtype=bool)
 
 
-def versions(names: Sequence[str]) -> dict[str, str]:
-    """Return the versions of the packages that are there."""
-    found = {}
-    for name in names:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
-
-
 def main() -> None:
     """Answer requests until there are no more."""
-    # What libraries print must not mix with the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = keep_answers_apart()
     import torch  # noqa: PLC0415 - its threads are those of the environment
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     made: dict[str, Path_] = {}
-    for line in sys.stdin:
-        request = json.loads(line)
-        # Whatever a foreign library raises, it costs that contender only.
-        try:
-            found = (
-                versions(request["versions"]) if "versions" in request else answer(request, made)
-            )
-        except Exception as error:  # noqa: BLE001
-            found = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(found) + "\n")
-        answers.flush()
+    serve(answers, lambda request: answer(request, made))
 
 
 if __name__ == "__main__":

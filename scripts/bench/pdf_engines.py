@@ -21,8 +21,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.metadata
-import json
 import logging
 import os
 import resource
@@ -31,6 +29,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+
+from answers import keep_answers_apart, serve
 
 Read = Callable[[str, "tuple[int, int] | None"], Any]
 """Reads a file, or a range of its pages, into what the engine gives."""
@@ -298,34 +298,13 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
 
 
-def versions(names: Sequence[str]) -> dict[str, str]:
-    """Return the versions of the packages that are there."""
-    found = {}
-    for name in names:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
-
-
 def main() -> None:
     """Answer requests until there are no more."""
-    # What libraries print must not mix with the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = keep_answers_apart()
     logging.disable(logging.CRITICAL)
     sys.path.insert(0, str(ROOT))
     made: dict[str, Read] = {}
-    for line in sys.stdin:
-        request = json.loads(line)
-        # Whatever an engine raises, it costs that engine this file only.
-        try:
-            found = (
-                versions(request["versions"]) if "versions" in request else answer(request, made)
-            )
-        except Exception as error:  # noqa: BLE001
-            found = {"error": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(found) + "\n")
-        answers.flush()
+    serve(answers, lambda request: answer(request, made))
 
 
 if __name__ == "__main__":

@@ -162,7 +162,8 @@ def _scans(path: Path, pages: FilePages, walk: Pages) -> dict[int, str]:
     found = {}
     for number, page in sorted(pages.texts.items()):
         # A page that only the second reader could open may show anything.
-        reason = need(page, pages.shown.setdefault(number, Shown()))
+        shown = pages.shown.setdefault(number, Shown())
+        reason = need(page, shown, sound=number in pages.sound)
         if reason is not None:
             found[number] = reason
     return found

@@ -16,11 +16,15 @@ __all__ = ["FilePages", "gather"]
 
 @dataclass(slots=True)
 class FilePages:
-    """What is gathered while the pages of one file go by."""
+    """What is gathered while the pages of one file go by.
+
+    ``sound``: the pages whose first reading has a meaning; the others are asked again.
+    """
 
     texts: dict[int, PageText] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
     shown: dict[int, Shown] = field(default_factory=dict)
+    sound: set[int] = field(default_factory=set)
 
     @property
     def n_pages(self) -> int:
@@ -45,7 +49,8 @@ def gather(path: Path, walk: Pages) -> FilePages:
     if not pages.texts and not pages.failed:
         pages.texts = second.read_pages(path)
         return pages
-    doubtful = pages.failed | {n for n, page in pages.texts.items() if second.is_doubtful(page)}
+    pages.sound = {n for n, page in pages.texts.items() if not second.is_doubtful(page)}
+    doubtful = (pages.failed | pages.texts.keys()) - pages.sound
     for number, again in _read_again(path, doubtful, walk).items():
         first = pages.texts.get(number)
         if first is None or second.is_better(again, first):

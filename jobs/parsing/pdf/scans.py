@@ -52,11 +52,14 @@ class Shown:
     drawn: bool = True
 
 
-def need(page: PageText, shown: Shown) -> str | None:
-    """Return why a page should be read by OCR, None if its text layer serves."""
+def need(page: PageText, shown: Shown, *, sound: bool = False) -> str | None:
+    """Return why a page should be read by OCR, None if its text layer serves.
+
+    ``sound``: its text is known to have a meaning.
+    """
     if page.empty:
         return NO_TEXT if shown.drawn else None
-    if second.is_doubtful(page):
+    if not sound and second.is_doubtful(page):
         return BROKEN
     n_chars = sum(len(line.text) for line in (*page.lines, *page.across))
     if n_chars < _FEW_CHARS and shown.image >= LARGE_SHARE:

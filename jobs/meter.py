@@ -6,6 +6,7 @@ Workers send a :class:`Sample` after each unit; the driver reads :class:`Totals`
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from dataclasses import dataclass, field
 import psutil
 
 __all__ = ["Meter", "Report", "Sample", "Totals", "measure"]
+
+
+_FAMILY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +103,33 @@ def measure(stage: str, seconds: float, counts: Mapping[str, float]) -> Sample:
     )
 
 
+class _Family:
+    """The process and its descendants, looked for at most once a second.
+
+    The system must be asked for every process that it has, which would cost more than a
+    small document does. Whoever ends meanwhile is counted with the one that waited for it.
+    """
+
+    def __init__(self) -> None:
+        self._members: list[psutil.Process] = []
+        self._until = 0.0
+
+    def members(self) -> list[psutil.Process]:
+        """Return them, this process first."""
+        me, now = os.getpid(), time.monotonic()
+        if now >= self._until or self._members[0].pid != me:
+            process = psutil.Process()
+            self._members = [process, *process.children(recursive=True)]
+            self._until = now + _FAMILY_SECONDS
+        return self._members
+
+
+_family = _Family()
+
+
 def _usage() -> tuple[float, int]:
     cpu, rss = 0.0, 0
-    me = psutil.Process()
-    for process in [me, *me.children(recursive=True)]:
+    for process in _family.members():
         try:
             times = process.cpu_times()
             rss += process.memory_info().rss

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
 from jobs.meter import Meter, Sample, measure
 
 
@@ -33,3 +40,35 @@ def test_a_measure_is_of_this_process() -> None:
     assert sample.cpu_seconds > 0
     assert sample.rss_bytes > 2**20
     assert sample.worker
+
+
+def test_many_measures_ask_the_system_for_its_processes_once_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Measuring small documents does not read the whole list of processes for each."""
+    looks: list[int] = []
+    found = psutil.Process.children
+    monkeypatch.setattr(
+        psutil.Process,
+        "children",
+        lambda self, recursive=False: looks.append(1) or found(self, recursive=recursive),
+    )
+    began = time.monotonic()
+    for _ in range(200):
+        measure("parse", 0.0, {})
+    assert len(looks) <= time.monotonic() - began + 1
+
+
+def test_a_child_that_has_ended_is_still_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPU time of a process never falls when a descendant that was known ends."""
+    monkeypatch.setattr("jobs.meter._FAMILY_SECONDS", 0.0)
+    work = "sum(range(3_000_000)); input()"
+    with subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE) as child:
+        while psutil.Process(child.pid).cpu_times().user == 0:
+            time.sleep(0.01)
+        monkeypatch.setattr("jobs.meter._FAMILY_SECONDS", 60.0)
+        before = measure("parse", 0.0, {})
+        child.communicate(b"\n")
+    after = measure("parse", 0.0, {})
+    assert after.cpu_seconds >= before.cpu_seconds
+    assert after.rss_bytes < before.rss_bytes

@@ -55,8 +55,12 @@ def _planned(out: Path, run: int) -> bool:
 
 
 def _committing(out: Path, run: int) -> bool:
-    """Say whether a run has committed units beside those taken over from the ones before."""
-    return _planned(out, run) and _markers(out, run) > _markers(out, run - 1)
+    """Say whether a run has committed units beside those taken over from any one before.
+
+    The run before may have been stopped while it was taking units over.
+    """
+    before = max(_markers(out, earlier) for earlier in range(1, run))
+    return _planned(out, run) and _markers(out, run) > before
 
 
 def _end(process_id: int) -> None:

@@ -2855,7 +2855,8 @@ def _jats_text(path: Path) -> str:
 
 def _eml_text(path: Path) -> str:
     message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
-    body: Any = message.get_body(preferencelist=("plain", "html"))
+    # Of alternatives, the sender's last and richest (RFC 2046, section 5.1.4).
+    body: Any = message.get_body(preferencelist=("html", "plain"))
     text = body.get_content() if body is not None else ""
     if body is not None and body.get_content_subtype() == "html":
         text = _html_words(text) if text.strip() else ""

@@ -63,6 +63,12 @@ EML = (
     b"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nMIME-Version: 1.0\r\n"
     b"Content-Type: text/html; charset=utf-8\r\n\r\n<p>Hello <b>the</b>re</p>"
 )
+TWO_BODIES = (
+    b"Subject: Tides\r\nMIME-Version: 1.0\r\n"
+    b"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"
+    b"Content-Type: text/plain\r\n\r\nSee the page\r\n--b\r\n"
+    b"Content-Type: text/html\r\n\r\n<p>High water</p>\r\n--b--\r\n"
+)
 HTML = (
     b"<html><head><title>No</title><style>no</style></head><body>Lead<h1>One</h1>"
     b"<p>wo<b>rd</b> &amp; <i>next</i><br>line</p><script>no</script><td>a</td><td>b</td>"
@@ -83,6 +89,7 @@ READERS: list[tuple[str, bytes, str]] = [
     ("odt", ODT, "Title Inner word last end"),
     ("xml_jats", JATS, "Of tides Short One H2O rises"),
     ("eml", EML, "Gr\u00fc\u00dfe Hello there"),
+    ("eml", TWO_BODIES, "Tides High water"),
     ("html", HTML, "Lead One word next line a b"),
     ("html", '<meta charset="koi8-r"><p>bl\u00e5b\u00e6r'.encode(), "bl\u00e5b\u00e6r"),
     ("html", "<p>caf\u00e9".encode("latin-1"), "caf\u00e9"),

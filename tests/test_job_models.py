@@ -128,6 +128,7 @@ def job(
     return out, done
 
 
+@pytest.mark.slow
 def test_a_job_runs_on_shares_of_a_gpu(job: tuple[Path, object]) -> None:
     """Several documents a unit, two actors on one GPU: every document has its chunks."""
     out, _ = job
@@ -135,6 +136,7 @@ def test_a_job_runs_on_shares_of_a_gpu(job: tuple[Path, object]) -> None:
     assert len({row["source_key"] for row in rows(out, "chunks")}) == 5
 
 
+@pytest.mark.slow
 def test_what_is_done_instead_of_late_vectors_is_said_and_recorded(
     job: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -162,7 +164,9 @@ def test_an_actor_without_its_gpu_ends_the_job(ray_with_gpu: FakeGpu, tmp_path: 
     assert "torch sees no GPU" in done.stderr
 
 
-@pytest.mark.parametrize("case", ["damaged", "cuda", "refuse"])
+@pytest.mark.parametrize(
+    "case", ["cuda", *(pytest.param(c, marks=pytest.mark.slow) for c in ("damaged", "refuse"))]
+)
 def test_a_model_that_cannot_be_used_is_said_before_anything_is_written(
     tmp_path: Path, case: str
 ) -> None:

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from jobs.meter import Meter, Sample, measure
+from jobs.meter import Meter, Sample, _Family, measure
 
 
 def _sample(worker: str, cpu: float, rss: int) -> Sample:
@@ -62,6 +62,7 @@ def test_many_measures_ask_the_system_for_its_processes_once_a_second(
 def test_a_child_that_has_ended_is_still_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU time of a process never falls when a descendant that was known ends."""
     monkeypatch.setattr("jobs.meter._FAMILY_SECONDS", 0.0)
+    monkeypatch.setattr("jobs.meter._family", _Family())
     work = "sum(range(3_000_000)); input()"
     with subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE) as child:
         while psutil.Process(child.pid).cpu_times().user == 0:

@@ -179,7 +179,10 @@ def _stamped(image: Image.Image) -> bytes:
 
 @pytest.mark.parametrize(
     ("engine", "turned"),
-    [*(("tesserocr", turned) for turned in (90, 180, 270)), ("rapidocr", 180), ("rapidocr", 270)],
+    [
+        *(("tesserocr", turned) for turned in (90, 180, 270)),
+        *(pytest.param("rapidocr", turned, marks=pytest.mark.slow) for turned in (180, 270)),
+    ],
 )
 def test_a_page_on_its_side_or_head_is_turned(tmp_path: Path, engine: str, turned: int) -> None:
     """The engine tells how a page lies; boxes are those of the page as it lies."""

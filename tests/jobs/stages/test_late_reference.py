@@ -219,7 +219,7 @@ def test_neither_batch_mates_nor_order_change_a_bit(dtype: str, vectors: str) ->
         }
     )
     model = SentenceTransformerEmbedder.load(config.model, threads=1)
-    documents = {f"d{n}": prose(n, size) for n, size in enumerate((12, 1, 30, 4))}
+    documents = {f"d{n}": prose(n, size) for n, size in enumerate((6, 1, 14, 3))}
     together = run(model, documents, config)
     backwards = run(model, dict(reversed(documents.items())), config)
     for table in ("chunks", "sentences"):

@@ -19,6 +19,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from chunking.errors import ChunkmillError, JobError
+from jobs.adapters.lookahead import Lookahead
 from jobs.config import ResourcesConfig
 from jobs.meter import Meter, Sample, Totals
 
@@ -44,6 +46,8 @@ _NO_PROGRESS_SECONDS = -1
 
 _COMMIT_MEMORY = 256 * 2**20
 _POLL_SECONDS = 0.5
+_UNITS_AHEAD = 2
+"""Units of a stage that run or wait for the next one, for each worker of the job."""
 _METER_SECONDS = 30.0
 
 
@@ -337,6 +341,15 @@ def _unfold(table: pa.Table) -> pa.Table:
     return pa.ipc.open_stream(cell.as_buffer()).read_all()
 
 
+def _bound_lookahead(context: Any, limit: int) -> None:
+    from ray.data._internal.execution import backpressure_policy  # noqa: PLC0415 - as ray.data
+
+    context.set_config(
+        backpressure_policy.ENABLED_BACKPRESSURE_POLICIES_CONFIG_KEY,
+        [*backpressure_policy.ENABLED_BACKPRESSURE_POLICIES, partial(Lookahead, limit=limit)],
+    )
+
+
 def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: Any) -> Any:
     import ray.data as ray_data  # noqa: PLC0415 - heavy; only the driver of a run needs it
 
@@ -344,6 +357,7 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
     context.target_max_block_size = None
     context.enable_progress_bars = False
     context.execution_options.preserve_order = False
+    _bound_lookahead(context, _UNITS_AHEAD * sum(spec.workers for spec in stages))
     if hasattr(context, "execution_no_progress_timeout_s"):
         context.execution_no_progress_timeout_s = _NO_PROGRESS_SECONDS
     on_gpus = [spec.gpus > 0 for spec in stages] + [False]

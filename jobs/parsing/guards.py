@@ -37,6 +37,8 @@ _RATIO_FROM_BYTES = 8 * _MIB
 _MAX_RATIO = 200
 """Repetitive XML of real spreadsheets reaches some 100; deflate cannot exceed 1032."""
 _ENCRYPTED_FLAG = 1
+_MOST_BYTES_OF_A_CHARACTER = 4
+"""In UTF-8, UTF-16 and UTF-32 alike."""
 _DAMAGED_PART = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 _XML_CHUNK_BYTES = 1 << 16
 _MAX_XML_PROLOG_BYTES = 1 << 20
@@ -58,7 +60,8 @@ def check(path: Path, file_format: str, limits: LimitsConfig) -> None:
 
     Raises:
         DocumentError: ``unsupported_format``, ``encrypted``, ``unsafe`` (an archive or
-            entity bomb, an external entity), ``corrupt``, ``limit`` (too many pages).
+            entity bomb, an external entity), ``corrupt``, ``limit`` (too many pages, too
+            long a text).
     """
     if file_format in _UNSUPPORTED:
         msg = f"{file_format.replace('_', ' ')} files are not read; {_HINTS[file_format]}"
@@ -72,6 +75,8 @@ def check(path: Path, file_format: str, limits: LimitsConfig) -> None:
         check_archive(path, file_format)
     elif file_format == "zip":
         _check_plain_zip(path)
+    elif file_format == "txt":
+        _check_text(path, limits)
     elif file_format in _XML_FORMATS:
         with path.open("rb") as file:
             check_xml(file, internal_allowed=True)
@@ -81,6 +86,17 @@ def check_pages(n_pages: int, limits: LimitsConfig) -> None:
     """Refuse more pages than ``limits.document_pages``, as ``limit``."""
     if n_pages > limits.document_pages:
         msg = f"{n_pages} pages, more than limits.document_pages = {limits.document_pages}"
+        raise _refused(msg, "limit")
+
+
+def _check_text(path: Path, limits: LimitsConfig) -> None:
+    """Refuse plain text that is too long in any encoding, before it fills the memory."""
+    size = path.stat().st_size
+    if size > limits.document_chars * _MOST_BYTES_OF_A_CHARACTER:
+        msg = (
+            f"{size} bytes of plain text, more than limits.document_chars = "
+            f"{limits.document_chars} characters can take"
+        )
         raise _refused(msg, "limit")
 
 

@@ -6,14 +6,16 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import ceil
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from chunking import ids, schemas
+from chunking import ids
 from chunking.errors import DestinationError, SourceError
-from jobs.protocol.plan import DELETED, KnownDocument, Plan, ancestry
+from jobs.protocol.plan import KnownDocument, Plan, ancestry
+from jobs.protocol.plan_rows import PlanEntry, deletion_rows, planned_rows
 from jobs.protocol.run import RunSettings
 from jobs.records import SourceItem
 
@@ -31,16 +33,6 @@ _CHARS_PER_BYTE = 0.5
 _CHARS_PER_CHUNK = 450
 _TEXT_BYTES_PER_CHAR = 0.8
 _FINAL = frozenset({"ok", "partial", "skipped"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    item: SourceItem
-    doc_id: str
-    attempts: int
-    adoptable: tuple[str, int] | None
-    source_name: str | None
-    structure_ref: str | None
 
 
 def plan_run(
@@ -69,27 +61,40 @@ def plan_run(
     listing = _unique(_apart(items))
     _check_bucket_sizes(listing, settings, n_buckets)
     missing = [] if limit is not None or not delete_missing else _missing(listing, known, settings)
-    considered = list(listing.items())[:limit]
+    n_considered = len(listing) if limit is None else min(limit, len(listing))
+    considered = islice(listing.items(), n_considered)
     choose = _Chooser(known, harvest or {}, listing, settings, retry_failed=retry_failed)
     entries = [entry for doc_id, item in considered if (entry := choose(doc_id, item))]
-    parents = {
-        **{doc_id: row.parent_doc_id for doc_id, row in known.items()},
-        **{doc_id: item.parent_doc_id for doc_id, item in listing.items()},
-    }
-    places = _Places(parents, n_buckets)
+    # What is listed by itself is where the listing says, whatever it came in before.
+    before = {id_: up for id_, up in _parents(known.values()).items() if id_ not in listing}
+    places = _Places({**before, **_listed_parents(listing)}, n_buckets)
     units = _units(entries, settings, places, shuffle_seed)
-    return _assemble(units, missing, places, len(listing), len(considered) - len(entries))
+    return _assemble(units, missing, places, len(listing), n_considered - len(entries))
+
+
+def _parents(rows: Iterable[KnownDocument]) -> dict[str, str]:
+    """Return the ids of parents by id, of documents that have one: few, as a rule."""
+    return {row.doc_id: row.parent_doc_id for row in rows if row.parent_doc_id is not None}
+
+
+def _listed_parents(listing: Mapping[str, SourceItem]) -> dict[str, str]:
+    return {
+        doc_id: item.parent_doc_id
+        for doc_id, item in listing.items()
+        if item.parent_doc_id is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
     """Which bucket a document lies in: that of the outermost document it came in."""
 
-    parents: Mapping[str, str | None]
+    parents: Mapping[str, str]
     n_buckets: int
 
     def bucket(self, doc_id: str) -> int:
-        return ids.bucket_of(ancestry(doc_id, self.parents)[-1], self.n_buckets)
+        outermost = ancestry(doc_id, self.parents)[-1] if doc_id in self.parents else doc_id
+        return ids.bucket_of(outermost, self.n_buckets)
 
 
 def estimate_buckets(sizes: Iterable[int], settings: RunSettings) -> int:
@@ -143,7 +148,7 @@ def _check_bucket_sizes(
     listing: Mapping[str, SourceItem], settings: RunSettings, n_buckets: int
 ) -> None:
     sizes = [0.0] * n_buckets
-    places = _Places({doc_id: item.parent_doc_id for doc_id, item in listing.items()}, n_buckets)
+    places = _Places(_listed_parents(listing), n_buckets)
     for doc_id, item in listing.items():
         sizes[places.bucket(doc_id)] += _published_bytes(item.size, settings)
     if max(sizes) > MAX_BUCKET_BYTES:
@@ -160,16 +165,20 @@ def _missing(
     settings: RunSettings,
 ) -> list[KnownDocument]:
     """Return this source's documents that are listed no more (an attachment goes with its mail)."""
-    parents = {row.doc_id: row.parent_doc_id for row in known.values()}
+    parents = _parents(known.values())
     found = [row for row in known.values() if row.source_name == settings.source_name]
-    lost = [row for row in found if listing.keys().isdisjoint(ancestry(row.doc_id, parents))]
+    lost = [
+        row
+        for row in found
+        if row.doc_id not in listing and listing.keys().isdisjoint(ancestry(row.doc_id, parents))
+    ]
     # What is inside a document is not listed, so it says nothing of the listing.
-    ours = [row for row in found if row.parent_doc_id is None or row.doc_id in listing]
+    n_ours = sum(row.parent_doc_id is None or row.doc_id in listing for row in found)
     gone = [row for row in lost if row.parent_doc_id is None]
-    allowed = max(_budget(settings.max_deleted, len(ours)), _ALWAYS_DELETABLE)
+    allowed = max(_budget(settings.max_deleted, n_ours), _ALWAYS_DELETABLE)
     if gone and (not listing or len(gone) > allowed):
         msg = (
-            f"{len(gone)} of {len(ours)} documents are no longer listed in {settings.source}, "
+            f"{len(gone)} of {n_ours} documents are no longer listed in {settings.source}, "
             "which looks like a broken listing; keep them with --delete keep, or allow it with "
             "--set limits.max_deleted=100%"
         )
@@ -204,7 +213,7 @@ class _Chooser:
         self._settings = settings
         self._retry_failed = retry_failed
 
-    def __call__(self, doc_id: str, item: SourceItem) -> _Entry | None:
+    def __call__(self, doc_id: str, item: SourceItem) -> PlanEntry | None:
         before = self._known.get(doc_id)
         published = self._same(before, item)
         if published is not None and self._all_final(published, self._members.get(doc_id, ())):
@@ -214,7 +223,7 @@ class _Chooser:
         adopt = committed is not None and self._all_final(
             committed, self._members_of_harvest.get(doc_id, ())
         )
-        return _Entry(
+        return PlanEntry(
             item=item,
             doc_id=doc_id,
             attempts=attempts,
@@ -254,7 +263,7 @@ def _members(
     rows: Mapping[str, KnownDocument], listing: Mapping[str, SourceItem]
 ) -> dict[str, list[KnownDocument]]:
     """Return, by the id of the outermost, the documents inside that are not listed themselves."""
-    parents = {row.doc_id: row.parent_doc_id for row in rows.values()}
+    parents = _parents(rows.values())
     found: dict[str, list[KnownDocument]] = {}
     for row in rows.values():
         if row.parent_doc_id is not None and row.doc_id not in listing:
@@ -265,15 +274,15 @@ def _members(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unit:
     bucket: int
-    entries: Sequence[_Entry]
+    entries: Sequence[PlanEntry]
     adopted: tuple[str, int] | None = None
 
 
 def _units(
-    entries: Iterable[_Entry], settings: RunSettings, places: _Places, shuffle_seed: int | None
+    entries: Iterable[PlanEntry], settings: RunSettings, places: _Places, shuffle_seed: int | None
 ) -> list[_Unit]:
     """Return units, bucket by bucket, so that buckets are complete one after the other."""
-    buckets: dict[int, list[_Entry]] = {}
+    buckets: dict[int, list[PlanEntry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.doc_id):
         buckets.setdefault(places.bucket(entry.doc_id), []).append(entry)
     order = sorted(buckets)
@@ -292,10 +301,10 @@ def _units(
 
 
 def _bucket_units(
-    bucket: int, entries: Sequence[_Entry], per_unit: int, unit_bytes: int
+    bucket: int, entries: Sequence[PlanEntry], per_unit: int, unit_bytes: int
 ) -> Iterator[_Unit]:
-    adopted: dict[tuple[str, int], list[_Entry]] = {}
-    batch: list[_Entry] = []
+    adopted: dict[tuple[str, int], list[PlanEntry]] = {}
+    batch: list[PlanEntry] = []
     size = 0
     for entry in entries:
         if entry.adoptable is not None:
@@ -319,64 +328,19 @@ def _assemble(
     n_listed: int,
     n_unchanged: int,
 ) -> Plan:
-    rows = [
-        _row(number, unit.bucket, entry)
-        for number, unit in enumerate(units)
-        for entry in unit.entries
-    ]
     starts = [0]
     for unit in units:
         starts.append(starts[-1] + len(unit.entries))
-    deletions: dict[int, tuple[str, ...]] = {}
+    planned = planned_rows([(unit.bucket, unit.entries) for unit in units])
+    deletions: dict[int, list[KnownDocument]] = {}
     for gone in missing:
-        bucket = places.bucket(gone.doc_id)
-        deletions[bucket] = (*deletions.get(bucket, ()), gone.doc_id)
-        rows.append(_deletion_row(bucket, gone))
+        deletions.setdefault(places.bucket(gone.doc_id), []).append(gone)
     return Plan(
-        table=pa.Table.from_pylist(rows, schemas.PLAN),
+        table=pa.concat_tables([planned, deletion_rows(missing, places.bucket)]),
         buckets=tuple(unit.bucket for unit in units),
         starts=tuple(starts),
-        deletions=deletions,
+        deletions={b: tuple(gone.doc_id for gone in rows) for b, rows in deletions.items()},
         adopted={n: unit.adopted for n, unit in enumerate(units) if unit.adopted is not None},
         n_listed=n_listed,
         n_unchanged=n_unchanged,
     )
-
-
-def _row(number: int, bucket: int, entry: _Entry) -> dict[str, object]:
-    item = entry.item
-    return {
-        "unit": number,
-        "bucket": bucket,
-        "doc_id": entry.doc_id,
-        "source_key": item.source_key,
-        "source_uri": item.source_uri,
-        "parent_doc_id": item.parent_doc_id,
-        "etag": item.etag,
-        "size_bytes": item.size,
-        "attempts": entry.attempts,
-        "metadata": sorted(item.metadata.items()),
-        "location": item.location,
-        "table_row": item.table_row,
-        "source_name": entry.source_name,
-        "structure_ref": entry.structure_ref,
-    }
-
-
-def _deletion_row(bucket: int, gone: KnownDocument) -> dict[str, object]:
-    return {
-        "unit": DELETED,
-        "bucket": bucket,
-        "doc_id": gone.doc_id,
-        "source_key": gone.source_key,
-        "source_uri": "",
-        "parent_doc_id": gone.parent_doc_id,
-        "etag": gone.etag,
-        "size_bytes": 0,
-        "attempts": gone.attempts,
-        "metadata": [],
-        "location": "",
-        "table_row": None,
-        "source_name": gone.source_name,
-        "structure_ref": None,
-    }

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from sys import intern
+from typing import Any
+
+import pyarrow as pa
 
 from chunking import schemas
 from jobs.ports import ObjectStore
-from jobs.protocol.files import DataFile, new_attempt, of_today, read_table
+from jobs.protocol.files import DataFile, column, new_attempt, of_today, read_table
 from jobs.protocol.parallel import map_parallel
 from jobs.protocol.plan import KnownDocument, PlannedUnit
 from jobs.protocol.roll_forward import Leftover, read_unit_markers
@@ -70,13 +73,26 @@ def read_harvest(
     return Harvest(documents=documents, markers=markers)
 
 
+_KNOWN = tuple(name for name in schemas.INDEX.names if name not in ("value", "model"))
+_REPEATED = frozenset({"source_name", "fingerprint", "status", "structure_ref"})
+"""Columns with few values: of each one string is kept, however many documents have it."""
+
+
 def _known(store: ObjectStore, file: DataFile) -> list[KnownDocument]:
-    names = [name for name in schemas.INDEX.names if name not in ("value", "model")]
-    rows = of_today(read_table(store, file), schemas.INDEX).select(names).to_pylist()
-    for row in rows:
-        row["fingerprint"] = intern(row["fingerprint"])
-        row["status"] = intern(row["status"])
-    return [KnownDocument(**row) for row in rows]
+    rows = of_today(read_table(store, file), schemas.INDEX)
+    columns = [_values(rows, name) for name in _KNOWN]
+    # Column by column: a dictionary for each row would hold several times its values.
+    return [
+        KnownDocument(**dict(zip(_KNOWN, values, strict=True)))
+        for values in zip(*columns, strict=True)
+    ]
+
+
+def _values(rows: pa.Table, name: str) -> list[Any]:
+    values = column(rows, name)
+    if name in _REPEATED:
+        values = [intern(value) if value is not None else None for value in values]
+    return values
 
 
 def _marked(marker: UnitMarker) -> Iterator[KnownDocument]:

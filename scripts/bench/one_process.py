@@ -1,4 +1,6 @@
-"""A whole job in this process, for benches: no cluster, and texts that need no parser.
+"""A whole job in one process, for benches: no cluster, and texts that need no parser.
+
+    python scripts/bench/one_process.py SRC DST DOCUMENTS_OF_A_UNIT [KEY=VALUE ...]
 
 The source, the plan, the stages, the protocol and the stores are the job's own, and so is
 what they write: a later ``chunkmill run`` with the same settings finds nothing to do.
@@ -6,29 +8,33 @@ what they write: a later ``chunkmill run`` with the same settings finds nothing 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
-from jobs.adapters.embedders import fix_dtype, make_for_facts, settle
-from jobs.adapters.stores import open_store
-from jobs.config import Config
-from jobs.config_load import load_config
-from jobs.drive import Driver, Interrupt
-from jobs.local_engine import LocalCluster, LocalStream
-from jobs.meter import Sample, Totals
-from jobs.parsing.available import fix_parser
-from jobs.parsing.builder import DocumentBuilder
-from jobs.ports import ObjectStore, ParseOutcome
-from jobs.progress import QuietView
-from jobs.protocol.run import RunSettings
-from jobs.protocol.session import RunSession
-from jobs.recorded import run_settings, settings_record
-from jobs.sources import Source, open_source
-from jobs.stages.fetch_parse import FetchParse
-from jobs.stages.unit import EmbedUnit, plan_table
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from jobs.adapters.embedders import fix_dtype, make_for_facts, settle  # noqa: E402 - run by path, not installed
+from jobs.adapters.stores import open_store  # noqa: E402
+from jobs.config import Config  # noqa: E402
+from jobs.config_load import load_config  # noqa: E402
+from jobs.drive import Driver, Interrupt  # noqa: E402
+from jobs.local_engine import LocalCluster, LocalStream  # noqa: E402
+from jobs.meter import Sample, Totals  # noqa: E402
+from jobs.parsing.available import fix_parser  # noqa: E402
+from jobs.parsing.builder import DocumentBuilder  # noqa: E402
+from jobs.ports import ObjectStore, ParseOutcome  # noqa: E402
+from jobs.progress import QuietView  # noqa: E402
+from jobs.protocol.run import RunSettings  # noqa: E402
+from jobs.protocol.session import RunSession  # noqa: E402
+from jobs.recorded import run_settings, settings_record  # noqa: E402
+from jobs.sources import Source, open_source  # noqa: E402
+from jobs.stages.fetch_parse import FetchParse  # noqa: E402
+from jobs.stages.unit import EmbedUnit, plan_table  # noqa: E402
 
 __all__ = ["PlainParser", "Prepared", "prepared", "process"]
 
@@ -103,3 +109,7 @@ def process(job: Prepared, *, per_unit: int) -> dict[str, Totals]:
         totals = driver.run(engine, LocalStream(units, stage))
         session.finish()
     return totals
+
+
+if __name__ == "__main__":
+    process(prepared(sys.argv[1], sys.argv[2], sys.argv[4:]), per_unit=int(sys.argv[3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,10 @@ def _fail(table: pa.Table) -> None:
     raise DocumentError(message, kind="corrupt", stage="parse")
 
 
+def _ahead(table: pa.Table) -> int:
+    return int(table["ahead"][0].as_py())
+
+
 @pytest.fixture
 def cluster(local_ray: None) -> Cluster:
     """Return the tests' Ray as the pipeline sees it."""
@@ -130,6 +135,45 @@ def test_units_stay_whole_and_reach_tasks(cluster: Cluster) -> None:
                 tasks.submit(block, 1)
         results += tasks.poll(0.1)
     assert sorted(results) == [10 * (2 * i + 1) + 1 for i in range(5)]
+
+
+class Marking:
+    """Leaves a file for each unit that it begins; after each it rests, then leaves another."""
+
+    def __init__(self, folder: Path, name: str, seconds: float) -> None:
+        self._folder = folder
+        self._name = name
+        self._seconds = seconds
+
+    def __call__(self, unit: pa.Table) -> pa.Table:
+        """Return the unit, with how many the first stage had begun and this one had done."""
+        number = unit["n"][0].as_py()
+        (self._folder / f"{self._name}-begun-{number}").touch()
+        begun = len(list(self._folder.glob("first-begun-*")))
+        done = len(list(self._folder.glob("second-done-*")))
+        time.sleep(self._seconds)
+        (self._folder / f"{self._name}-done-{number}").touch()
+        return pa.table({"n": [number], "ahead": [begun - done]})
+
+
+@pytest.mark.ray
+def test_a_quick_stage_waits_for_a_slow_one(cluster: Cluster, tmp_path: Path) -> None:
+    """However small its results are, a stage is never more than a few units ahead."""
+    units = [pa.table({"n": [i]}) for i in range(40)]
+    stages = [_spec(Marking, tmp_path, "first", 0.0), _spec(Marking, tmp_path, "second", 0.05)]
+    stream = cluster.stream(units, stages)
+    tasks = cluster.tasks(_ahead, limit=2)
+    ahead: list[int] = []
+    ended = False
+    while not ended or tasks:
+        if not ended and not tasks.full:
+            block, ended = stream.next(0.2)
+            if block is not None:
+                tasks.submit(block)
+        ahead += tasks.poll(0.1)
+    assert len(ahead) == 40
+    # Two for each of the two workers run or wait, and two more are in the second's hands.
+    assert max(ahead) <= 2 * 2 + 2
 
 
 @pytest.mark.ray

@@ -123,3 +123,12 @@ def test_reads_no_more_than_the_prolog() -> None:
     file = io.BytesIO(b"<a>" + b"<b/>" * 1_000_000)
     guards.check_xml(file, internal_allowed=False)
     assert file.tell() <= 1 << 17
+
+
+def test_refuses_a_text_that_is_too_long_in_any_encoding(tmp_path: Path) -> None:
+    """Plain text is refused by its size alone where no encoding could make it short enough."""
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 41)
+    assert kind(path, "txt", document_chars=10) == "limit"
+    assert kind(path, "txt", document_chars=11) is None
+    assert kind(path, "md", document_chars=10) is None

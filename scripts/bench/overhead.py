@@ -121,7 +121,7 @@ def work(  # noqa: PLR0917 - the parts of a job
 ) -> None:
     """Take every unit through the stages, the protocol and the plain files."""
     with costs.protocol.running():
-        plan = session.make_plan(job.source.list(), tokenizer=job.tokenizer)
+        plan = session.make_plan(job.source.list(), tokenizer=job.embedder.tokenizer_description)
     embed = EmbedStage(
         embedder,  # type: ignore[arg-type]
         job.config,

@@ -20,6 +20,10 @@ class Lookahead:
 
     The units that the driver has not yet asked for count as waiting, too: a store that is
     slow to commit holds back the stages one after the other.
+
+    Results are not taken then, either. Ray starts a unit against every policy when nothing
+    runs, and so it is while the next stage loads its model; a unit whose result was not taken
+    counts as running. Now and then Ray takes one all the same, which does no harm.
     """
 
     name = "Lookahead"
@@ -38,11 +42,16 @@ class Lookahead:
 
     def can_add_input(self, op: Any) -> bool:  # noqa: ANN401 - Ray's operator
         """Tell whether the operator may start another unit."""
+        return not self._is_ahead(op)
+
+    def max_task_output_bytes_to_read(self, op: Any) -> int | None:  # noqa: ANN401
+        """Return how much may be taken of what the operator has done; None is all."""
+        return 0 if self._is_ahead(op) else None
+
+    def _is_ahead(self, op: Any) -> bool:  # noqa: ANN401
+        if not op.input_dependencies:  # it holds the units of the whole run
+            return False
         waiting = self._topology[op].total_enqueued_output_blocks()
         for after in op.output_dependencies:
             waiting = max(waiting, self._topology[after].total_enqueued_input_blocks())
-        return bool(op.num_active_tasks() + waiting < self._limit)
-
-    def max_task_output_bytes_to_read(self, op: object) -> None:
-        """Return no limit: what is done is taken at once."""
-        del op
+        return bool(op.num_active_tasks() + waiting >= self._limit)

@@ -14,7 +14,11 @@ def _operator(active: int, *after: object) -> Any:
     class Operator(SimpleNamespace):
         __hash__ = object.__hash__
 
-    return Operator(num_active_tasks=lambda: active, output_dependencies=list(after))
+    return Operator(
+        num_active_tasks=lambda: active,
+        input_dependencies=["units"],
+        output_dependencies=list(after),
+    )
 
 
 def _state(outputs: int, inputs: int = 0) -> Any:
@@ -45,6 +49,18 @@ def test_the_last_stage_waits_for_the_driver() -> None:
     assert not Lookahead(None, {last: _state(3)}, None, limit=4).can_add_input(last)
 
 
-def test_what_is_done_is_always_taken() -> None:
-    """The policy holds back work, never results."""
-    assert Lookahead(None, {}, None, limit=1).max_task_output_bytes_to_read(None) is None
+def test_a_stage_that_is_ahead_keeps_its_results() -> None:
+    """What it has done counts as running until the next stage has room for it."""
+    stage = _operator(2)
+    ahead, behind = (Lookahead(None, {stage: _state(n)}, None, limit=4) for n in (2, 1))
+    assert ahead.max_task_output_bytes_to_read(stage) == 0
+    assert behind.max_task_output_bytes_to_read(stage) is None
+
+
+def test_the_units_of_the_run_are_not_held_back() -> None:
+    """The operator that holds them all at the start is not ahead of anybody."""
+    units = _operator(0)
+    units.input_dependencies = []
+    policy = Lookahead(None, {units: _state(1_000)}, None, limit=4)
+    assert policy.can_add_input(units)
+    assert policy.max_task_output_bytes_to_read(units) is None

@@ -19,8 +19,8 @@ def _idle_requests(n_buckets: int, n_documents: int) -> list[tuple[str, str]]:
 
 
 def test_requests_of_an_idle_run_do_not_depend_on_the_documents() -> None:
-    """Ten times the documents in as many buckets are asked for by the same requests."""
-    few, many = (_idle_requests(3, n_documents) for n_documents in (40, 400))
+    """Six times the documents in as many buckets are asked for by the same requests."""
+    few, many = (_idle_requests(3, n_documents) for n_documents in (20, 120))
     assert len(few) == len(many)
 
 

@@ -7,6 +7,10 @@ parts of the standard library.
 Swift checks ``If-None-Match: *`` when an upload begins, so of two at the same moment both
 may succeed; S3 promises that one fails. The filter ``one_creator`` gives the same promise by
 letting conditional uploads of one object pass one after the other.
+
+Started on the folder of a killed one, it goes on with what lies there. An object that was
+written, but whose container had not been told yet, is put into the listing first: S3 knows no
+state in which an object can be read but is not listed.
 """
 
 from __future__ import annotations
@@ -34,7 +38,9 @@ eventlet.hubs.use_hub(utils.get_hub())
 from eventlet.semaphore import Semaphore  # noqa: E402
 from swift.common import wsgi  # noqa: E402
 from swift.common.http_protocol import SwiftHttpProtocol  # noqa: E402
-from swift.common.ring import RingBuilder  # noqa: E402
+from swift.common.ring import Ring, RingBuilder  # noqa: E402
+from swift.container.backend import ContainerBroker  # noqa: E402
+from swift.obj.diskfile import read_metadata  # noqa: E402
 
 HOST = "127.0.0.1"
 STORAGE = ("account", "container", "object")
@@ -146,6 +152,7 @@ def make_ring(folder: Path, name: str, port: int) -> None:
 def start_memcached(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
     """Start memcached on a free port; return it and the port."""
     ports = folder / "memcached-ports"
+    ports.unlink(missing_ok=True)
     process = subprocess.Popen(
         ["memcached", "-u", "root", "-m", "16", "-l", HOST, "-p", "-1", "-U", "0"],
         env={**os.environ, "MEMCACHED_PORT_FILENAME": str(ports)},
@@ -176,9 +183,38 @@ def serve(name: str, folder: Path, text: str, socket: Any) -> None:
     )
 
 
+def list_objects_on_disk(folder: Path) -> None:
+    """Tell every container what lies on the disk: a killed server may not have come to it."""
+    disk = folder / "devices" / "disk"
+    ring = Ring(str(folder), ring_name="container")
+    for place in sorted(disk.glob("objects/*/*/*/")):
+        newest = max(place.glob("*.data"), default=None), max(place.glob("*.ts"), default=None)
+        path = max((file for file in newest if file), key=lambda file: file.stem, default=None)
+        if path is not None:
+            _list_object(disk, ring, path)
+
+
+def _list_object(disk: Path, ring: Any, path: Path) -> None:
+    facts = read_metadata(str(path))
+    _, account, container, name = facts["name"].split("/", 3)
+    digest = utils.hash_path(account, container)
+    part = ring.get_part(account, container)
+    database = disk / utils.storage_directory("containers", part, digest) / f"{digest}.db"
+    broker = ContainerBroker(str(database), account=account, container=container)
+    if not database.exists():
+        return
+    if path.suffix == ".ts":
+        broker.delete_object(name, facts["X-Timestamp"])
+        return
+    etag = facts.get("X-Object-Sysmeta-Container-Update-Override-Etag", facts["ETag"])
+    broker.put_object(
+        name, facts["X-Timestamp"], int(facts["Content-Length"]), facts["Content-Type"], etag
+    )
+
+
 def start_servers(folder: Path, port: int, memcached_port: int) -> int:
     """Start the four servers; return the port of the proxy."""
-    (folder / "devices" / "disk").mkdir(parents=True)
+    (folder / "devices" / "disk").mkdir(parents=True, exist_ok=True)
     (folder / "swift.conf").write_text("[swift-hash]\nswift_hash_path_suffix = tests\n")
     utils.set_swift_dir(str(folder))
     utils.validate_configuration()
@@ -187,6 +223,7 @@ def start_servers(folder: Path, port: int, memcached_port: int) -> int:
     sockets["proxy"] = eventlet.listen((HOST, port), backlog=512)
     for name in STORAGE:
         make_ring(folder, name, sockets[name].getsockname()[1])
+    list_objects_on_disk(folder)
     for name, socket in sockets.items():
         text = PROXY if name == "proxy" else BACKEND
         values = {"folder": folder, "name": name, "host": HOST, "pipeline": PIPELINE}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -43,7 +44,15 @@ class Disk:
     def __init__(self, folder: Path, megabytes: int) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "chaos", str(folder)]
+        command = [
+            shutil.which("mount") or "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size={megabytes}m",
+            "chaos",
+            str(folder),
+        ]
         self.mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
         self._filler = folder / "filler"
 
@@ -66,7 +75,9 @@ class Disk:
     def close(self) -> None:
         """Unmount it."""
         if self.mounted:
-            subprocess.run(["umount", "-l", str(self.folder)], check=False)
+            subprocess.run(
+                [shutil.which("umount") or "umount", "-l", str(self.folder)], check=False
+            )
 
 
 @dataclass(kw_only=True)
@@ -218,6 +229,9 @@ def _set_environment(store: StoreServer, ray_folder: Path) -> None:
             "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
             "RAY_TMPDIR": str(ray_folder),
+            # Workers that nobody has asked for would take the processors of those that work.
+            "RAY_enable_worker_prestart": "0",
+            "RAY_prestart_worker_first_driver": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_niceness": "0",
             "TOKENIZERS_PARALLELISM": "false",

@@ -53,9 +53,10 @@ _ON_START = ("lease.", "dataset.", "plan.", "adopt.", "fence.", "roll.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happens at the ``number``-th request of a kind, ``before`` its effect or after.
+    """Something that happens at the ``number``-th request of a kind.
 
-    ``amount``: seconds or requests that it lasts, where it lasts.
+    ``before``: before the request has its effect, else after. ``amount``: seconds or
+    requests that it lasts, where it lasts.
     """
 
     kind: str

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import psutil
 
 __all__ = ["RayNodes", "Worker"]
 
+_STARTS = 5
 _TITLE = re.compile(r"ray::(?P<title>.+)")
 _ROLES = {
     "parse": re.compile(r"FetchParse"),
@@ -42,14 +44,12 @@ class RayNodes:
 
         self._node = {"num_cpus": node_cpus, "object_store_memory": 100 * 2**20}
         self._n_nodes = n_nodes
-        self._cluster: Any = Cluster(
-            initialize_head=True,
-            head_node_args={
-                "num_cpus": head_cpus,
-                "object_store_memory": 150 * 2**20,
-                "include_dashboard": False,
-            },
-        )
+        head = {
+            "num_cpus": head_cpus,
+            "object_store_memory": 150 * 2**20,
+            "include_dashboard": False,
+        }
+        self._cluster: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         self.mend()
 
     @property
@@ -61,7 +61,7 @@ class RayNodes:
         """Start the nodes that are missing; return how many."""
         missing = self._n_nodes - len(self._cluster.worker_nodes)
         for _ in range(missing):
-            self._cluster.add_node(wait=True, **self._node)
+            _patiently(lambda: self._cluster.add_node(wait=True, **self._node))
         return missing
 
     def kill_node(self) -> int | None:
@@ -105,6 +105,17 @@ def owner_of(port: int, candidates: list[Worker]) -> Worker | None:
             for connection in psutil.Process(worker.pid).net_connections(kind="tcp4"):
                 if connection.laddr and connection.laddr.port == port:
                     return worker
+    return None
+
+
+def _patiently(start: Callable[[], Any]) -> Any:  # noqa: ANN401 - what is started
+    """Start what may be too slow on a busy machine: Ray's patience is half a minute."""
+    for attempt in range(_STARTS):
+        try:
+            return start()
+        except Exception:  # Ray raises bare exceptions when a node starts too slowly
+            if attempt == _STARTS - 1:
+                raise
     return None
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 __all__ = ["Driver", "DriverServer"]
 
 ROOT = Path(__file__).resolve().parents[3]
+_START_S = 1200.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class DriverServer:
         self._lock = threading.Lock()
         self._ready = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
-        if not self._ready.wait(300):
+        if not self._ready.wait(_START_S):
             msg = f"the server of drivers did not start; see {log}"
             raise RuntimeError(msg)
 
@@ -85,7 +86,7 @@ class DriverServer:
             self._drivers[number] = driver
         request = {"id": number, "argv": list(argv), "env": env or {}, "log": str(log)}
         self._send({**request, "clock": clock, "text": text})
-        if not driver.started.wait(120):
+        if not driver.started.wait(_START_S):
             msg = "a driver did not start"
             raise RuntimeError(msg)
         return driver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ import pyarrow.parquet as pq
 
 from scripts.compare_datasets import VOLATILE, differences, read
 
-__all__ = ["chain", "compare", "download", "expected_wholes", "replay_faults"]
+__all__ = ["chain", "compare", "download", "expected_wholes", "has_retryable", "replay_faults"]
 
 TABLES = ("boundaries", "chunks", "documents", "changes")
 
 
 def download(client: Any, bucket: str, prefix: str, folder: Path) -> Path:  # noqa: ANN401
-    """Copy the plain directories below a prefix into a folder."""
+    """Make a folder a copy of the plain directories below a prefix."""
+    shutil.rmtree(folder, ignore_errors=True)
     for table in TABLES:
         (folder / table).mkdir(parents=True, exist_ok=True)
         for key in _keys(client, bucket, f"{prefix}{table}/"):
@@ -70,6 +72,15 @@ def replay_faults(dataset: Path) -> Iterator[str]:
             f"the feed gives {len(live - published)} chunks that are not published and lacks "
             f"{len(published - live)}"
         )
+
+
+def has_retryable(dataset: Path) -> bool:
+    """Return whether there is a failed document that a further run would try again."""
+    return any(
+        row["status"] == "failed" and row["retryable"]
+        for path in (dataset / "documents").rglob("*.parquet")
+        for row in pq.read_table(path, columns=["status", "retryable"]).to_pylist()
+    )
 
 
 def expected_wholes(datasets: list[Path]) -> dict[tuple[str, str], int]:

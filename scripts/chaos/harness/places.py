@@ -22,7 +22,7 @@ from scripts.chaos.harness.s3_proxy import S3Proxy
 from scripts.chaos.harness.sources import World, put_state
 from scripts.chaos.harness.store_server import StoreServer
 
-__all__ = ["DONE", "Disk", "Places", "open_places"]
+__all__ = ["DATASETS", "DONE", "LEASE_SECONDS", "Disk", "Places", "open_places"]
 
 DONE = (0, 3)
 SOURCE, DATASETS = "source", "datasets"
@@ -34,8 +34,10 @@ _BASE = (
     "limits.document_seconds=600",
     "output.n_buckets=3",
 )
-_TEXT = ("model.name=hash:32", "limits.lease_seconds=4")
-_REAL = ("limits.lease_seconds=10", "parser.ocr=none")
+LEASE_SECONDS = {False: 4.0, True: 10.0}
+"""By whether the parsers are the real ones."""
+_TEXT = ("model.name=hash:32", f"limits.lease_seconds={LEASE_SECONDS[False]}")
+_REAL = ("parser.ocr=none", f"limits.lease_seconds={LEASE_SECONDS[True]}")
 
 
 class Disk:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import signal
-import time
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-__all__ = ["RayNodes", "Worker"]
+__all__ = ["RayNodes", "Worker", "owner_of", "send"]
 
 _STARTS = 5
 _TITLE = re.compile(r"ray::(?P<title>.+)")
@@ -44,6 +44,7 @@ class RayNodes:
 
         self._node = {"num_cpus": node_cpus, "object_store_memory": 100 * 2**20}
         self._n_nodes = n_nodes
+        self._lock = threading.Lock()
         head = {
             "num_cpus": head_cpus,
             "object_store_memory": 150 * 2**20,
@@ -59,24 +60,24 @@ class RayNodes:
 
     def mend(self) -> int:
         """Start the nodes that are missing; return how many."""
-        missing = self._n_nodes - len(self._cluster.worker_nodes)
-        for _ in range(missing):
-            _patiently(lambda: self._cluster.add_node(wait=True, **self._node))
+        with self._lock:
+            missing = self._n_nodes - len(self._cluster.worker_nodes)
+            for _ in range(missing):
+                _patiently(lambda: self._cluster.add_node(wait=True, **self._node))
         return missing
 
     def kill_node(self) -> int | None:
         """Kill one node that is not the head with all its workers; return its raylet's pid."""
-        nodes = sorted(self._cluster.worker_nodes, key=_raylet)
-        if not nodes:
-            return None
-        node = nodes[0]
-        pid = _raylet(node)
-        family = _family(pid)
-        for process in (pid, *family):
-            _kill(process, signal.SIGKILL)
-        with contextlib.suppress(AssertionError):  # what it says of zombies is our own reaping
-            self._cluster.remove_node(node, allow_graceful=False)
-        return pid
+        with self._lock:
+            nodes = sorted(self._cluster.worker_nodes, key=_raylet)
+            if not nodes:
+                return None
+            pid = _raylet(nodes[0])
+            for process in (pid, *_family(pid)):
+                _kill(process, signal.SIGKILL)
+            with contextlib.suppress(AssertionError):  # what it says of zombies is our own reaping
+                self._cluster.remove_node(nodes[0], allow_graceful=False)
+            return pid
 
     def workers(self, role: str | None = None) -> list[Worker]:
         """Return the workers of our own nodes, by process id."""
@@ -150,13 +151,3 @@ def _kill(pid: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def wait_gone(pid: int, seconds: float) -> bool:
-    """Wait until a process is no more."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not psutil.pid_exists(pid):
-            return True
-        time.sleep(0.05)
-    return False

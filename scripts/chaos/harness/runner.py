@@ -14,7 +14,7 @@ from pathlib import Path
 from jobs.protocol.fail_points import VARIABLE
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.drivers import Driver
-from scripts.chaos.harness.places import DATASETS, DONE, Places
+from scripts.chaos.harness.places import DATASETS, DONE, LEASE_SECONDS, Places
 from scripts.chaos.harness.plain_reader import FolderTables, PlainReader, S3Tables
 from scripts.chaos.harness.plans import Event, Round, Schedule
 from scripts.chaos.harness.ray_nodes import owner_of, send
@@ -23,6 +23,7 @@ from scripts.chaos.harness.s3_proxy import Request, Trigger
 __all__ = ["Result", "run_schedule"]
 
 _MOST_RUNS = 8
+_NODE_GONE_S = 4.0
 _SENDERS = {"kill commit worker": "commit", "kill publish worker": "publish"}
 _ROLES = {**_SENDERS, "kill parse worker": "parse", "kill embed worker": "embed"}
 _USUAL = frozenset({*DONE, 1, 2, 70, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT})
@@ -131,20 +132,21 @@ class _Run:
 
     def finish(self) -> None:
         """Run the same command until it is done."""
-        disturbed = not self._done() or self._others
+        disturbed = not self._done()
         for _ in range(_MOST_RUNS):
-            if self._done() and not self._others:
+            if self._done() and not self._others and not self._to_retry():
                 return
             self._others.clear()
             self.places.mend()
             began = time.monotonic()
             self._driver = self._start(Round())
             self._wait(self._driver)
-            if self._done():
-                self.result.resumed = time.monotonic() - began if disturbed else None
-                return
-            time.sleep(1)
-        self._blame(f"not done after {_MOST_RUNS} undisturbed runs")
+            if disturbed and self._done() and self.result.resumed is None:
+                self.result.resumed = time.monotonic() - began
+            if not self._done():
+                time.sleep(1)
+        if not self._done() or self._to_retry():
+            self._blame(f"not done after {_MOST_RUNS} undisturbed runs")
 
     def judge(self) -> None:
         """Compare with the undisturbed dataset, verify, and replay the feed."""
@@ -202,7 +204,7 @@ class _Run:
     def _wait(self, driver: Driver) -> None:
         """Wait for a driver's end; one that does not end is a violation."""
         status = driver.wait(self._patience)
-        if status is None and self._stopped:
+        if status is None:
             self._continue_all()
             status = driver.wait(self._patience)
         if status is None:
@@ -228,6 +230,10 @@ class _Run:
 
     def _done(self) -> bool:
         return bool(self.result.statuses) and self.result.statuses[-1] in DONE
+
+    def _to_retry(self) -> bool:
+        """Whether a document failed by what the store did: the next run tries it again."""
+        return judge.has_retryable(self._downloaded())
 
     # ------------------------------------------------------------- events
 
@@ -257,6 +263,7 @@ class _Run:
             case "freeze worker":
                 return None, self._freeze_worker(request, amount)
             case "kill node":
+                self._later(_NODE_GONE_S, self.places.nodes.mend)
                 return None, self.places.nodes.kill_node() is not None
             case "kill store":
                 self.places.store.kill()
@@ -315,11 +322,11 @@ class _Run:
         def go_on() -> None:
             # Late: either when the other has done all, or while it still works.
             if event.number % 2 and not self.schedule.local:
-                rival.wait(self._patience)
+                rival.wait(self._patience / 2)
                 client = self.places.client
                 self._late = judge.chain(client, DATASETS, f"{self._name}/")
             else:
-                rival.wait(4 + 3 * event.amount)
+                rival.wait(LEASE_SECONDS[self.schedule.real] + 3 * event.amount)
             first.send(signal.SIGCONT)
 
         threading.Thread(target=go_on, daemon=True).start()

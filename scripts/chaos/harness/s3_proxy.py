@@ -93,8 +93,7 @@ class S3Proxy:
         self._triggers: list[Trigger] = []
         self._weather = _Weather()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.proxy = self  # type: ignore[attr-defined] - read by the handler
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -189,6 +188,11 @@ class S3Proxy:
         return next(found, "other"), key
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Any
@@ -255,6 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = headers.get("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", length or str(len(sent if whole is None else whole)))
         self.end_headers()
-        self.wfile.write(sent)
+        if self.command != "HEAD":
+            self.wfile.write(sent)
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _serve  # noqa: N815 - http.server's names

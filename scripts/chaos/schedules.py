@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -111,6 +112,7 @@ def main() -> int:
     parser.add_argument("--patience", type=float, default=600.0, help="seconds that a run may take")
     parser.add_argument("--lane", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     began, names, code = time.monotonic(), _names(options), 0

@@ -202,7 +202,7 @@ def open_places(work: Path) -> Iterator[Places]:
         stack.callback(drivers.close)
         nodes = RayNodes(n_nodes=2, head_cpus=2, node_cpus=2)
         stack.callback(nodes.close)
-        scratch, small = Disk(work / "scratch", 24), Disk(work / "small", 16)
+        scratch, small = Disk(work / "scratch", 256), Disk(work / "small", 64)
         stack.callback(scratch.close)
         stack.callback(small.close)
         client = store.client()

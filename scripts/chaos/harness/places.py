@@ -193,6 +193,7 @@ def open_places(work: Path) -> Iterator[Places]:
     """Start everything; end it in the end."""
     with contextlib.ExitStack() as stack:
         ray_folder = Path(tempfile.mkdtemp(prefix="cr", dir="/tmp"))
+        stack.callback(shutil.rmtree, ray_folder, ignore_errors=True)
         store = StoreServer()
         stack.callback(store.close)
         _set_environment(store, ray_folder)

@@ -39,9 +39,9 @@ from scripts.chaos.harness.plans import make_schedule  # noqa: E402
 from scripts.chaos.harness.runner import run_schedule  # noqa: E402
 
 
-def run_here(work: Path, names: Sequence[str], patience: float) -> None:
+def run_here(work: Path, names: Sequence[str], patience: float, *, alone: bool) -> None:
     """Run schedules one after the other, their results as JSON lines."""
-    with open_places(work) as places, (work / "results.jsonl").open("a") as results:
+    with open_places(work, alone=alone) as places, (work / "results.jsonl").open("a") as results:
         for name in names:
             result = run_schedule(places, make_schedule(name), patience)
             print(result.line(), flush=True)
@@ -51,12 +51,15 @@ def run_here(work: Path, names: Sequence[str], patience: float) -> None:
             results.flush()
 
 
-def run_side_by_side(work: Path, names: Sequence[str], patience: float, lanes: int) -> int:
+def run_side_by_side(
+    work: Path, names: Sequence[str], patience: float, lanes: int, *, alone: bool
+) -> int:
     """Run schedules in several processes, each with a store and a Ray of its own."""
     processes = []
     for lane in range(lanes):
         command = [sys.executable, str(Path(__file__).resolve()), str(work / f"lane-{lane}")]
         command += ["--only", ",".join(names[lane::lanes]), "--patience", str(patience)]
+        command += ["--without-ray"] if alone else []
         processes.append(subprocess.Popen([*command, "--lane"]))
     return max([process.wait() for process in processes])
 
@@ -110,6 +113,11 @@ def main() -> int:
     parser.add_argument("--only", help="numbers of schedules, by commas; r3 is the real one")
     parser.add_argument("--side-by-side", type=int, default=1, help="schedules at a time")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds that a run may take")
+    parser.add_argument(
+        "--without-ray",
+        action="store_true",
+        help="all in the driver, which dies instead of workers: cheaper by far",
+    )
     parser.add_argument("--lane", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
@@ -117,10 +125,11 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     began, names, code = time.monotonic(), _names(options), 0
     if options.side_by_side > 1:
-        code = run_side_by_side(work, names, options.patience, options.side_by_side)
+        lanes, alone = options.side_by_side, options.without_ray
+        code = run_side_by_side(work, names, options.patience, lanes, alone=alone)
         files = sorted(work.glob("lane-*/results.jsonl"))
     else:
-        run_here(work, names, options.patience)
+        run_here(work, names, options.patience, alone=options.without_ray)
         files = [work / "results.jsonl"]
     results = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     results = [result for result in results if result["name"] in names]

@@ -3,7 +3,8 @@
 Reads requests as JSON lines: ``{"id", "argv", "env", "log", "clock", "text"}``; answers
 ``{"id", "pid"}`` and, when the driver has ended, ``{"id", "status"}``. A driver is the real
 command line on ``argv``. ``clock``: seconds by which the wall clock of the protocol is
-wrong. ``text``: documents are read without docling. All ends with standard input.
+wrong. ``text``: documents are read without docling. ``alone``: there is no cluster. All ends
+with standard input.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _IMPORTS = (
     "jobs.pipeline",
     "jobs.verifier",
     "scripts.chaos.harness.text_parser",
+    "scripts.chaos.harness.own_process",
 )
 
 
@@ -109,10 +111,13 @@ def _become(request: dict[str, Any]) -> None:
 def _adapt(request: dict[str, Any]) -> None:
     from jobs import pipeline  # noqa: PLC0415 - as above
     from jobs.protocol import lease  # noqa: PLC0415
+    from scripts.chaos.harness import own_process  # noqa: PLC0415
     from scripts.chaos.harness.text_parser import TextFetchParse  # noqa: PLC0415
 
     if request["text"]:
         pipeline.FetchParse = TextFetchParse  # type: ignore[misc] - another class of this kind
+    if request["alone"]:
+        pipeline.connect = own_process.connect
     wrong = float(request["clock"])
     if wrong:
         lease.SystemClock.now = lambda _self: time.time() + wrong  # type: ignore[method-assign]

@@ -78,6 +78,7 @@ class DriverServer:
         env: dict[str, str] | None = None,
         clock: float = 0.0,
         text: bool = True,
+        alone: bool = False,
     ) -> Driver:
         """Start ``chunkmill`` with these arguments."""
         with self._lock:
@@ -85,7 +86,7 @@ class DriverServer:
             driver = Driver(number=number, argv=tuple(argv), began=time.monotonic())
             self._drivers[number] = driver
         request = {"id": number, "argv": list(argv), "env": env or {}, "log": str(log)}
-        self._send({**request, "clock": clock, "text": text})
+        self._send({**request, "clock": clock, "text": text, "alone": alone})
         if not driver.started.wait(_START_S):
             msg = "a driver did not start"
             raise RuntimeError(msg)

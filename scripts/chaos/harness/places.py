@@ -16,6 +16,7 @@ from typing import Any
 
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.drivers import Driver, DriverServer
+from scripts.chaos.harness.own_process import NoNodes
 from scripts.chaos.harness.ray_nodes import RayNodes
 from scripts.chaos.harness.real_sources import real_world
 from scripts.chaos.harness.s3_proxy import S3Proxy
@@ -89,7 +90,7 @@ class Places:
     work: Path
     store: StoreServer
     proxy: S3Proxy
-    nodes: RayNodes
+    nodes: RayNodes | NoNodes
     drivers: DriverServer
     scratch: Disk
     small: Disk
@@ -116,7 +117,8 @@ class Places:
         partition = self.world(world, real=real).partition_by
         every += [f"output.partition_by={partition}"] if partition else []
         return [
-            *("run", self.source_url(world, real=real), target, "--address", self.nodes.address),
+            *("run", self.source_url(world, real=real), target),
+            *(("--address", self.nodes.address) if self.nodes.address else ()),
             *("--endpoint-url", self.proxy.endpoint, "-v"),
             *(word for setting in every for word in ("--set", setting)),
         ]
@@ -161,7 +163,8 @@ class Places:
         self, argv: Sequence[str], log: Path, env: dict[str, str], clock: float, *, real: bool
     ) -> Driver:
         """Start a driver."""
-        return self.drivers.start(argv, log=log, env=env, clock=clock, text=not real)
+        alone = not self.nodes.address
+        return self.drivers.start(argv, log=log, env=env, clock=clock, text=not real, alone=alone)
 
     def mend(self) -> None:
         """Make everything whole again: nodes, store, disks, weather."""
@@ -189,8 +192,8 @@ def _place(world: int, *, real: bool) -> str:
 
 
 @contextlib.contextmanager
-def open_places(work: Path) -> Iterator[Places]:
-    """Start everything; end it in the end."""
+def open_places(work: Path, *, alone: bool) -> Iterator[Places]:
+    """Start everything, without a Ray if the driver works ``alone``; end it in the end."""
     with contextlib.ExitStack() as stack:
         ray_folder = Path(tempfile.mkdtemp(prefix="cr", dir="/tmp"))
         stack.callback(shutil.rmtree, ray_folder, ignore_errors=True)
@@ -201,7 +204,7 @@ def open_places(work: Path) -> Iterator[Places]:
         stack.callback(proxy.close)
         drivers = DriverServer(dict(os.environ), work / "drivers.log")
         stack.callback(drivers.close)
-        nodes = RayNodes(n_nodes=2, head_cpus=2, node_cpus=2)
+        nodes = NoNodes() if alone else RayNodes(n_nodes=2, head_cpus=2, node_cpus=2)
         stack.callback(nodes.close)
         scratch, small = Disk(work / "scratch", 256), Disk(work / "small", 64)
         stack.callback(scratch.close)

@@ -296,6 +296,8 @@ class _Run:
         workers = self.places.nodes.workers(_ROLES[event.kind])
         sender = owner_of(request.port, workers)
         victim = sender or next(iter(workers), None)
+        if not self.places.nodes.address:
+            return None, self._signal(signal.SIGKILL)
         if victim is None or not send(victim.pid, signal.SIGKILL):
             return None, False
         return ("drop" if sender is not None else None), True

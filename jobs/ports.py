@@ -90,8 +90,23 @@ class ObjectStore(Protocol):
         """Remove the object; no error if it does not exist."""
         ...
 
+    def delete_many(self, keys: Sequence[str]) -> None:
+        """Remove objects in as few requests as the store takes, in no order that is known.
+
+        No error for those that do not exist; after any other, some are gone and some not.
+        """
+        ...
+
     def head(self, key: str) -> ObjectInfo | None:
         """Return the object's facts, or None."""
+        ...
+
+    def unfinished(self) -> Iterator[ObjectInfo]:
+        """Yield what writes that never ended have left, which no reader and no listing sees.
+
+        Their keys can be deleted like any other. Among them may be those of writes that
+        are going on at this moment.
+        """
         ...
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:

@@ -20,13 +20,15 @@ class FaultyProxy:
 
     ``lose_answer``: the request takes effect, the connection closes without a word.
     ``slow_down``: 503, no effect. ``cut``: the answer's body stops half-way. ``conflict``:
-    409 ``ConditionalRequestConflict``, no effect.
+    409 ``ConditionalRequestConflict``, no effect. Any other is the name of one of
+    ``answers``: status and body, no effect.
     """
 
     endpoint: str
     method: str = "PUT"
     faults: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def next_fault(self, method: str) -> str | None:
         """Take the fault of a request."""
@@ -73,6 +75,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "conflict":
             code = SLOW_DOWN.replace(b"SlowDown", b"ConditionalRequestConflict")
             self._answer(409, {}, code)
+        elif fault in self.server.state.answers:
+            status, text = self.server.state.answers[fault]
+            self._answer(status, {}, text)
         else:
             self._forward(body, fault)
 

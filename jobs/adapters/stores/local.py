@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,6 +168,19 @@ class LocalStore:
                 folder.rmdir()
             except OSError:
                 return
+
+    def delete_many(self, keys: Sequence[str]) -> None:
+        """Remove the objects and the folders they leave empty."""
+        for key in keys:
+            self.delete(key)
+
+    def unfinished(self) -> Iterator[ObjectInfo]:
+        """Yield the temporary files below the root, of processes that died as well as others."""
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                key = os.path.relpath(f"{folder}/{name}", self.root)
+                if is_temporary(name) and (info := self.head(key)) is not None:
+                    yield info
 
     def head(self, key: str) -> ObjectInfo | None:
         """Return the object's facts, or None."""

@@ -9,7 +9,7 @@ died before or after the store did its work.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 from urllib.parse import quote
@@ -113,6 +113,15 @@ class MemoryStore:
         with self._lock:
             self.objects.pop(key, None)
         self.after("delete", key)
+
+    def delete_many(self, keys: Sequence[str]) -> None:
+        """Remove objects one by one, so that a test can stop between any two."""
+        for key in keys:
+            self.delete(key)
+
+    def unfinished(self) -> Iterator[ObjectInfo]:
+        """Yield nothing: a write in memory is whole or not there."""
+        return iter(())
 
     def head(self, key: str) -> ObjectInfo | None:
         """Return the object's facts, or None."""

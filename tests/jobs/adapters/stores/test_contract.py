@@ -138,6 +138,18 @@ def test_delete_is_idempotent(store: ObjectStore) -> None:
     assert keys(store) == []
 
 
+def test_delete_many(store: ObjectStore) -> None:
+    """Many objects go at once, odd keys and missing ones among them; others stay."""
+    given = [f"many/{i:03}" for i in range(45)] + ODD_KEYS
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: store.put(key, b"x"), [*given, "stays"]))
+    store.delete_many([*given, "never/was", given[0]])
+    assert keys(store) == ["stays"]
+    store.delete_many([])
+    store.delete_many(given)
+    assert list(store.unfinished()) == []
+
+
 def test_head_and_etag(store: ObjectStore) -> None:
     """Head and listing agree, and the etag follows the content."""
     store.put("a", b"first")

@@ -32,6 +32,11 @@ def test_unfinished_writes_are_never_listed(store: LocalStore) -> None:
     (store.root / "a" / ".0123456789abcdef.chunkmill-tmp").write_bytes(b"half")
     assert is_temporary(".0123456789abcdef.chunkmill-tmp")
     assert keys(store) == ["a/b"]
+    left = list(store.unfinished())
+    assert [(info.key, info.size) for info in left] == [("a/.0123456789abcdef.chunkmill-tmp", 4)]
+    store.delete_many([info.key for info in left])
+    assert list(store.unfinished()) == []
+    assert keys(store) == ["a/b"]
 
 
 def test_failed_write_leaves_nothing(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:

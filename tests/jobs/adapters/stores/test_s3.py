@@ -291,3 +291,41 @@ def test_store_that_ignores_the_condition(moto: S3Server, monkeypatch: pytest.Mo
     with pytest.raises(DestinationError, match="create-if-absent"):
         prove_writable(store)
     assert list(store.list()) == []
+
+
+def test_deleting_where_many_at_once_is_unknown(swift_store: S3Store, proxy: FaultyProxy) -> None:
+    """A store that does not know the request is asked object by object."""
+    keys = [f"k{i}" for i in range(3)]
+    for key in keys:
+        swift_store.put(key, b"x")
+    proxy.answers["unknown"] = (501, b"<Error><Code>NotImplemented</Code></Error>")
+    proxy.method, proxy.faults = "POST", ["unknown"] * 8
+    behind(swift_store, proxy).delete_many(keys)
+    assert list(swift_store.list()) == []
+    assert proxy.requests.count("DELETE") == 3
+
+
+def test_objects_that_were_left_out_are_deleted_again(
+    swift_store: S3Store, proxy: FaultyProxy
+) -> None:
+    """A deletion that succeeds but for some objects is no success: those are tried again."""
+    for key in ("a", "b"):
+        swift_store.put(key, b"x")
+    errors = "".join(
+        f"<Error><Key>{swift_store.prefix}{key}</Key><Code>InternalError</Code></Error>"
+        for key in ("a", "b")
+    )
+    proxy.answers["partly"] = (200, f"<DeleteResult>{errors}</DeleteResult>".encode())
+    proxy.method, proxy.faults = "POST", ["partly"]
+    behind(swift_store, proxy).delete_many(["a", "b"])
+    assert list(swift_store.list()) == []
+    assert sorted(proxy.requests) == ["DELETE", "DELETE", "POST"]
+
+
+def test_deleting_without_permission(swift_store: S3Store, proxy: FaultyProxy) -> None:
+    """A refusal is one error, not one per object."""
+    proxy.answers["denied"] = (403, b"<Error><Code>AccessDenied</Code></Error>")
+    proxy.method, proxy.faults = "POST", ["denied"]
+    with pytest.raises(AccessDeniedError, match="DeleteObjects"):
+        behind(swift_store, proxy).delete_many(["a", "b"])
+    assert proxy.requests == ["POST"]

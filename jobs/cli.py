@@ -69,6 +69,7 @@ Traceback = Annotated[
     ),
 ]
 """Read by ``main``, where every error ends."""
+TakeOver = Annotated[bool, typer.Option(help="Take the dataset from a run that holds it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 
 
@@ -101,9 +102,7 @@ def run(  # noqa: PLR0913 - the options of the contract
     delete: Annotated[
         Delete, typer.Option(help="Remove or keep what the source no longer has.")
     ] = Delete.missing,
-    take_over: Annotated[
-        bool, typer.Option(help="Take the dataset from a run that holds it.")
-    ] = False,
+    take_over: TakeOver = False,
     source_name: Annotated[
         str | None, typer.Option(help="Name of a further source of the same dataset.")
     ] = None,
@@ -183,6 +182,88 @@ def status(
     from jobs.status import show_status  # noqa: PLC0415 - heavy imports
 
     show_status(dst, _config(config, assignments, *_endpoint(endpoint_url)), as_json=as_json)
+
+
+@app.command()
+def gc(
+    dst: Annotated[str, typer.Argument(help="Folder or s3:// prefix of the dataset.")],
+    *,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Remove it, after the lease is taken.")
+    ] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    take_over: TakeOver = False,
+    endpoint_url: Endpoint = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Show what aborted and superseded work has left in DST; --delete removes it.
+
+    Committed rows, the change feed, reports, and what the next run can take over from an
+    unfinished one stay; so does what chunkmill did not name. Readers of the tables see no
+    difference; a rechunk or load that began before the last run may have to be started again.
+    """
+    from jobs.cleaning import CleaningRequest, clean_dataset  # noqa: PLC0415 - heavy imports
+
+    request = CleaningRequest(
+        dst=dst,
+        config=_config(config, assignments, *_endpoint(endpoint_url)),
+        delete=delete,
+        take_over=take_over,
+        as_json=as_json,
+        verbosity=-1 if quiet else verbose,
+    )
+    raise typer.Exit(clean_dataset(request))
+
+
+@app.command()
+def purge(  # noqa: PLR0913 - the options of the contract
+    dst: Annotated[str, typer.Argument(help="Folder or s3:// prefix of the dataset.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="Document ids or source keys, as in documents."),
+    ] = None,
+    *,
+    file: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="File with one of them a line; - for stdin."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Say what would go; write nothing.")] = False,
+    again: Annotated[
+        bool, typer.Option("--readmit", help="Let later runs read purged documents again.")
+    ] = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    take_over: TakeOver = False,
+    endpoint_url: Endpoint = None,
+    as_json: AsJson = False,
+    verbose: Verbose = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Remove documents from DST for good, with all that is inside them, and keep them out.
+
+    Their text, vectors and names leave every object of DST, old versions and unfinished
+    runs included; the change feed tells loaders to remove the vectors. Ids and chunk ids
+    (hashes) remain in the feed. The source, vector stores, backups and the old object versions
+    of a versioned bucket are not reached. Without ID, a purge that was cut off is finished.
+    """
+    from jobs.purge import PurgeRequest  # noqa: PLC0415 - heavy imports
+    from jobs.purge import purge as purge_documents  # noqa: PLC0415
+
+    request = PurgeRequest(
+        dst=dst,
+        config=_config(config, assignments, *_endpoint(endpoint_url)),
+        names=tuple(names or ()),
+        file=file,
+        dry_run=dry_run,
+        readmit=again,
+        take_over=take_over,
+        as_json=as_json,
+        verbosity=-1 if quiet else verbose,
+    )
+    raise typer.Exit(purge_documents(request))
 
 
 @app.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from urllib.parse import quote
 
 __all__ = [
@@ -10,12 +12,15 @@ __all__ = [
     "DATASET",
     "LEASE_PREFIX",
     "PRIVATE_PREFIX",
+    "PURGED_PREFIX",
     "RUNS_PREFIX",
     "VIEW",
+    "Named",
     "bucket_data",
     "bucket_name",
     "bucket_prefix",
     "bucket_version",
+    "is_structure",
     "lease_epoch",
     "lease_heartbeat",
     "own_vectors_of",
@@ -24,6 +29,8 @@ __all__ = [
     "plain_run",
     "plan",
     "probe",
+    "purged",
+    "recognise",
     "report",
     "sentences",
     "sentences_of",
@@ -39,6 +46,7 @@ DATASET = "_chunkmill/dataset.json"
 LEASE_PREFIX = "_chunkmill/lease/"
 RUNS_PREFIX = "_chunkmill/runs/"
 BUCKETS_PREFIX = "_chunkmill/buckets/"
+PURGED_PREFIX = "_chunkmill/purged/"
 VIEW = "_chunkmill/view.json"
 """What the last run knew of the plain files; only ever saves work."""
 _STRUCTURE = ".structure.parquet"
@@ -125,6 +133,11 @@ def sentences_of(structure_key: str) -> str:
     return structure_key.removesuffix(_STRUCTURE) + ".parquet"
 
 
+def is_structure(key: str) -> bool:
+    """Tell whether a key of the sentence store is that of a structure."""
+    return key.endswith(_STRUCTURE)
+
+
 def own_vectors_of(structure_key: str) -> str:
     """Return the key of the chunks' own vectors that belong to a structure file."""
     return structure_key.removesuffix(_STRUCTURE) + ".chunks.parquet"
@@ -148,3 +161,63 @@ def lease_heartbeat(epoch: int) -> str:
 def probe(attempt: str) -> str:
     """Return the key written and removed at start to prove what DST can do."""
     return f"_chunkmill/probe-{attempt}"
+
+
+def purged(run_id: str) -> str:
+    """Return the key of the list of documents whose removal for good a run began."""
+    return f"{PURGED_PREFIX}{run_id}.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What a key says of itself; ``kind`` is the name of its pattern below.
+
+    ``number``: of a unit or a bucket. ``version``: of a bucket.
+    """
+
+    kind: str
+    run_id: str = ""
+    number: int = -1
+    version: int = -1
+    attempt: str = ""
+    table: str = ""
+
+
+_RUN = r"(?P<run_id>\d{8}-\d{8}T\d{6}Z)"
+_UNIT = rf"{re.escape(RUNS_PREFIX)}{_RUN}/units/(?P<number>\d{{6,}})"
+_BUCKET = rf"{re.escape(BUCKETS_PREFIX)}(?P<number>\d{{5}})/(?P<version>\d{{8}})"
+_ATTEMPT = rf"-(?P<attempt>[0-9a-f]{{{ATTEMPT_DIGITS}}})"
+_NAMES = {
+    "plan": rf"{re.escape(RUNS_PREFIX)}{_RUN}/plan\.parquet",
+    "report": rf"{re.escape(RUNS_PREFIX)}{_RUN}/report\.\w+",
+    "unit marker": rf"{_UNIT}\.json",
+    "unit data": rf"{_UNIT}{_ATTEMPT}/(?P<table>\w+)\.parquet",
+    "sentences": (
+        rf"_chunkmill/sentences/{_RUN}/(?P<number>\d{{6,}}){_ATTEMPT}"
+        r"(?P<table>|\.structure|\.chunks)\.parquet"
+    ),
+    "bucket version": rf"{_BUCKET}\.json",
+    "bucket data": rf"{_BUCKET}{_ATTEMPT}/(?P<table>[a-z]+)(?:-\d+)?\.parquet",
+    "probe": rf"_chunkmill/probe{_ATTEMPT}",
+    "plain": (
+        r"(?:(?:boundaries|chunks|documents)/(?:by_[^/]+/)?|changes/run=[^/]+/)"
+        r"bucket-\d{5}\.parquet"
+    ),
+    "state": (
+        rf"{re.escape(DATASET)}|{re.escape(VIEW)}|{re.escape(PURGED_PREFIX)}{_RUN}\.json|"
+        rf"{re.escape(LEASE_PREFIX)}\d{{8}}\.(?:json|heartbeat)|_chunkmill/tokenizers/\w+\.json"
+    ),
+}
+_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _NAMES.items()}
+
+
+def recognise(key: str) -> Named | None:
+    """Return what a key below DST names; None for one that nothing here makes."""
+    for kind, pattern in _PATTERNS.items():
+        if match := pattern.fullmatch(key):
+            facts = {name: text for name, text in match.groupdict().items() if text is not None}
+            numbers = {
+                name: int(facts.pop(name)) for name in ("number", "version") if name in facts
+            }
+            return Named(kind=kind, **facts, **numbers)
+    return None

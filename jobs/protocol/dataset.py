@@ -23,6 +23,7 @@ __all__ = [
     "check_settings",
     "keep_tokenizer",
     "read_dataset",
+    "settings_of",
     "settle_dataset",
     "tokenizer_digest",
 ]
@@ -86,6 +87,26 @@ def read_dataset(store: ObjectStore) -> Dataset | None:
     except (ValueError, KeyError, TypeError) as error:
         msg = f"{store.uri(layout.DATASET)} is not a chunkmill dataset description: {error}"
         raise DestinationError(msg) from error
+
+
+def settings_of(dataset: Dataset, *, lease_seconds: float) -> RunSettings:
+    """Return the settings of a run that changes nothing of how a dataset is made."""
+    return RunSettings(
+        source=dataset.source,
+        fingerprint=dataset.fingerprint,
+        model=dataset.model,
+        chunking=dataset.chunking,
+        partition_by=dataset.partition_by,
+        vector_dtype=_vector_type(dataset.vector_dtype),
+        n_buckets=dataset.n_buckets,
+        sources=dataset.sources,
+        record=dataset.settings,
+        lease_seconds=lease_seconds,
+    )
+
+
+def _vector_type(name: str) -> schemas.VectorType:
+    return "float16" if name == "float16" else "float32"
 
 
 def settle_dataset(

@@ -15,7 +15,7 @@ from collections import Counter
 
 from chunking.errors import ConfigError, JobError
 
-__all__ = ["FAIL_POINTS", "VARIABLE", "FailPointError", "check_fail_point", "hit"]
+__all__ = ["FAIL_POINTS", "UPKEEP_POINTS", "VARIABLE", "FailPointError", "check_fail_point", "hit"]
 
 VARIABLE = "CHUNKMILL_FAIL_POINT"
 EXIT_STATUS = 70
@@ -61,7 +61,20 @@ FAIL_POINTS: tuple[str, ...] = (
 )
 """Every name, in the order in which a run passes them."""
 
-_NAMES = frozenset(FAIL_POINTS)
+UPKEEP_POINTS: tuple[str, ...] = (
+    "gc.withdraw",
+    "gc.delete",
+    "purge.list",
+    "purge.sentences",
+    "purge.unit",
+    "purge.marker",
+    "purge.plan",
+    "purge.done",
+    "purge.readmit",
+)
+"""Those that ``gc`` and ``purge`` pass beside."""
+
+_NAMES = frozenset((*FAIL_POINTS, *UPKEEP_POINTS))
 _ACTIONS = frozenset({"exit", "kill", "raise"})
 _hits: Counter[str] = Counter()
 _lock = threading.Lock()

@@ -184,11 +184,13 @@ def acquire_lease(
     seconds: float,
     take_over: bool = False,
     on_wait: Callable[[str], None] = lambda _: None,
+    task: str = "",
 ) -> Lease:
     """Take the next epoch and return it; start its heartbeat with ``start_heartbeat``.
 
     Waits for at most ``seconds`` to see whether an unreleased predecessor still lives;
-    ``take_over`` does not wait. ``on_wait`` is told why, once.
+    ``take_over`` does not wait. ``on_wait`` is told why, once. ``task``: what the lease
+    is for, if not for a run; named with its holder.
 
     Raises:
         LeaseHeldError: another run is alive, or was quicker.
@@ -203,7 +205,9 @@ def acquire_lease(
     body = {
         "epoch": epoch,
         "run_id": run_id,
-        "holder": f"{socket.gethostname()}, process {os.getpid()}",
+        "holder": ", ".join(
+            part for part in (socket.gethostname(), f"process {os.getpid()}", task) if part
+        ),
         "since": f"{now:%Y-%m-%d %H:%M:%S} UTC",
         "nonce": nonce,
     }

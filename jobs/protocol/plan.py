@@ -7,12 +7,23 @@ the unit :data:`DELETED` are documents that are no longer listed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-__all__ = ["DELETED", "KnownDocument", "Plan", "PlannedDocument", "PlannedUnit", "ancestry"]
+from chunking import schemas
+
+__all__ = [
+    "DELETED",
+    "KnownDocument",
+    "Plan",
+    "PlannedDocument",
+    "PlannedUnit",
+    "ancestry",
+    "deletion_plan",
+    "nameless",
+]
 
 DELETED = -1
 """``unit`` of a planned deletion."""
@@ -89,7 +100,8 @@ class Plan:
     ``table``: rows of :data:`chunking.schemas.PLAN` in unit order, deletions last.
     ``buckets``: bucket of each unit, by unit number. ``adopted``: units whose rows a
     predecessor had committed, with the unit (run id, number) that holds them.
-    ``n_listed`` documents were listed, ``n_unchanged`` of them need no work.
+    ``n_listed`` documents were listed, ``n_unchanged`` of them need no work; ``n_purged``
+    more were listed, but were purged and stay out.
     """
 
     table: pa.Table = field(repr=False)
@@ -99,6 +111,7 @@ class Plan:
     adopted: Mapping[int, tuple[str, int]] = field(repr=False)
     n_listed: int
     n_unchanged: int
+    n_purged: int = 0
 
     @property
     def n_units(self) -> int:
@@ -125,3 +138,39 @@ class Plan:
         rows = self.table.slice(start, end - start).drop_columns(["unit", "bucket"]).to_pylist()
         documents = (PlannedDocument(**{**row, "metadata": dict(row["metadata"])}) for row in rows)
         return PlannedUnit(unit=number, bucket=self.buckets[number], documents=tuple(documents))
+
+
+def deletion_plan(deletions: Mapping[int, Sequence[str]]) -> Plan:
+    """Return the plan of a run that only removes documents, given by bucket, and names none."""
+    rows = [
+        {**nameless(doc_id), "unit": DELETED, "bucket": bucket}
+        for bucket in sorted(deletions)
+        for doc_id in sorted(deletions[bucket])
+    ]
+    return Plan(
+        table=pa.Table.from_pylist(rows, schemas.PLAN),
+        buckets=(),
+        starts=(0,),
+        deletions={bucket: tuple(sorted(gone)) for bucket, gone in deletions.items()},
+        adopted={},
+        n_listed=0,
+        n_unchanged=0,
+    )
+
+
+def nameless(doc_id: str) -> dict[str, object]:
+    """Return what a row of a plan says of a document that is not to be known by name."""
+    return {
+        "doc_id": doc_id,
+        "source_key": "",
+        "source_uri": "",
+        "parent_doc_id": None,
+        "etag": None,
+        "size_bytes": 0,
+        "attempts": 0,
+        "metadata": [],
+        "location": "",
+        "table_row": None,
+        "source_name": None,
+        "structure_ref": None,
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
@@ -35,7 +36,7 @@ _TEXT_BYTES_PER_CHAR = 0.8
 _FINAL = frozenset({"ok", "partial", "skipped"})
 
 
-def plan_run(
+def plan_run(  # noqa: PLR0913 - all that a plan depends on
     items: Iterable[SourceItem],
     known: Mapping[str, KnownDocument],
     settings: RunSettings,
@@ -46,21 +47,25 @@ def plan_run(
     delete_missing: bool = True,
     retry_failed: bool = False,
     shuffle_seed: int | None = None,
+    purged: AbstractSet[str] = frozenset(),
 ) -> Plan:
     """Return the plan for a listing.
 
     ``known``: the published documents; ``harvest``: those that dead predecessors had
     committed in units, by document id. ``limit``: look at the first documents of the
     listing only; nothing is deleted then. ``shuffle_seed``: another order of the same
-    work, for tests.
+    work, for tests. ``purged``: ids of documents that stay out, and go if they are there.
 
     Raises:
         SourceError: two documents have one key, or suspiciously much would be deleted.
         DestinationError: a bucket would grow above 2 GB.
     """
     listing = _unique(_apart(items))
+    n_purged = sum(listing.pop(doc_id, None) is not None for doc_id in purged)
     _check_bucket_sizes(listing, settings, n_buckets)
-    missing = [] if limit is not None or not delete_missing else _missing(listing, known, settings)
+    banned = [row for doc_id in sorted(purged) if (row := known.get(doc_id))]
+    others = {id_: row for id_, row in known.items() if id_ not in purged} if banned else known
+    missing = [] if limit is not None or not delete_missing else _missing(listing, others, settings)
     n_considered = len(listing) if limit is None else min(limit, len(listing))
     considered = islice(listing.items(), n_considered)
     choose = _Chooser(known, harvest or {}, listing, settings, retry_failed=retry_failed)
@@ -69,7 +74,9 @@ def plan_run(
     before = {id_: up for id_, up in _parents(known.values()).items() if id_ not in listing}
     places = _Places({**before, **_listed_parents(listing)}, n_buckets)
     units = _units(entries, settings, places, shuffle_seed)
-    return _assemble(units, missing, places, len(listing), n_considered - len(entries))
+    n_unchanged = n_considered - len(entries)
+    plan = _assemble(units, [*missing, *banned], places, len(listing), n_unchanged)
+    return replace(plan, n_purged=n_purged)
 
 
 def _parents(rows: Iterable[KnownDocument]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from jobs.protocol.lease import run_ids_since_completed
 from jobs.protocol.partitions import partition_column
 from jobs.protocol.plan import Plan
 from jobs.protocol.planning import estimate_buckets, plan_run
+from jobs.protocol.purged import purged_ids, read_purge_lists
 from jobs.protocol.roll_forward import list_data, read_leftovers, read_versions
 from jobs.protocol.run import RunSettings
 from jobs.protocol.state import read_harvest, read_known
@@ -40,7 +41,8 @@ def preview_plan(
     items = list(items)
     versions = read_versions(store, list_data(store), workers)
     leftovers = read_leftovers(store, run_ids_since_completed(store, before=_AFTER_ALL_EPOCHS))
-    harvest = read_harvest(store, leftovers, workers)
+    purged = purged_ids(read_purge_lists(store))
+    harvest = read_harvest(store, leftovers, workers, purged=purged)
     return plan_run(
         items,
         read_known(store, versions.values(), workers),
@@ -50,6 +52,7 @@ def preview_plan(
         limit=limit,
         delete_missing=delete_missing,
         retry_failed=retry_failed,
+        purged=purged,
     )
 
 

@@ -8,7 +8,8 @@ once, so each chunk id is in its feed at most once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,13 +44,16 @@ class BucketJob:
     """What one run does to one bucket; small, immutable and picklable.
 
     ``base``: the version it builds on, 0 for none. ``units``: numbers of this run's
-    committed units. ``deletions``: ids of documents that go.
+    committed units. ``deletions``: ids of documents that go. ``moved``: files of the
+    sentence store that were written anew, by the key that documents name; None for one that
+    is no longer of use.
     """
 
     bucket: int
     base: int
     units: tuple[int, ...]
     deletions: tuple[str, ...] = ()
+    moved: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def publish_bucket(store: ObjectStore, run: Run, job: BucketJob) -> BucketVersion:
@@ -98,7 +102,7 @@ def _commit(
         read_unit(store, read_marker(store, run.run_id, number)) for number in sorted(job.units)
     ]
     while True:
-        previous = read_bucket(store, base, run.chunks_schema)
+        previous = _with_refs(read_bucket(store, base, run.chunks_schema), job.moved)
         merged = merge(
             previous,
             units,
@@ -117,6 +121,23 @@ def _commit(
         if winner.run_id == run.run_id and winner.kind == "publish":
             return winner, base
         base = _rebased(run, winner)
+
+
+def _with_refs(rows: BucketRows, moved: Mapping[str, str | None]) -> BucketRows:
+    """Return the rows, naming files of the sentence store by their new keys."""
+    if not moved:
+        return rows
+    return replace(
+        rows,
+        documents=_renamed(rows.documents, "sentences_ref", moved),
+        index=_renamed(rows.index, "structure_ref", moved),
+    )
+
+
+def _renamed(table: pa.Table, name: str, moved: Mapping[str, str | None]) -> pa.Table:
+    values: list[Any] = [moved.get(key, key) if key else key for key in column(table, name)]
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, table.schema.field(name), pa.array(values, pa.string()))
 
 
 def _rebased(run: Run, winner: BucketVersion) -> BucketVersion:

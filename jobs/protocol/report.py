@@ -62,6 +62,7 @@ def make_report(
         "completed": completed,
         "listed": plan.n_listed,
         "unchanged": plan.n_unchanged,
+        "purged": plan.n_purged,
         "planned": plan.n_documents,
         "adopted_units": len(plan.adopted),
         "members": counts.get("members", 0),

@@ -62,12 +62,16 @@ class RunSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run that holds the lease of an existing dataset; immutable and picklable."""
+    """A run that holds the lease of an existing dataset; immutable and picklable.
+
+    ``purged``: ids of documents that stay out of it, should they come in another.
+    """
 
     run_id: str
     settings: RunSettings
     n_buckets: int
     facts: Mapping[str, str] = field(default_factory=dict)
+    purged: frozenset[str] = field(default=frozenset(), repr=False)
 
     @property
     def epoch(self) -> int:

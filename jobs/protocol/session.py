@@ -21,7 +21,8 @@ next run goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from types import TracebackType
@@ -36,10 +37,11 @@ from jobs.protocol.dataset import Dataset, keep_tokenizer, settle_dataset
 from jobs.protocol.files import to_parquet
 from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
 from jobs.protocol.partitions import partition_column
-from jobs.protocol.plan import Plan, PlannedUnit
+from jobs.protocol.plan import Plan, PlannedUnit, deletion_plan
 from jobs.protocol.planning import plan_run
 from jobs.protocol.preview import STORE_WORKERS, checked_dataset, choose_n_buckets, preview_plan
 from jobs.protocol.publish import BucketJob
+from jobs.protocol.purged import purged_ids, read_purge_lists
 from jobs.protocol.report import make_report
 from jobs.protocol.roll_forward import (
     Leftover,
@@ -93,6 +95,7 @@ class RunSession:
         self._run: Run | None = None
         self._plan: Plan | None = None
         self._board = Board()
+        self._settles = True
 
     @classmethod
     def open(
@@ -105,8 +108,11 @@ class RunSession:
         on_wait: Callable[[str], None] = lambda _: None,
         heartbeat: bool = True,
         workers: int = STORE_WORKERS,
+        task: str = "",
     ) -> Self:
         """Check DST, take the lease, and roll forward what earlier runs left.
+
+        ``task``: what is done under the lease, if it is no run; shown to those who wait.
 
         Raises:
             DestinationError: DST holds something else, a newer format, another source
@@ -124,6 +130,7 @@ class RunSession:
             seconds=settings.lease_seconds,
             take_over=take_over,
             on_wait=on_wait,
+            task=task,
         )
         session = cls(store, settings, lease, clock=clock, workers=workers)
         with ExitStack() as stack:
@@ -161,6 +168,21 @@ class RunSession:
             raise JobError(msg)
         return self._plan
 
+    @property
+    def epoch(self) -> int:
+        """The lease epoch of this run."""
+        return self._lease.epoch
+
+    @property
+    def versions(self) -> Mapping[int, BucketVersion]:
+        """The last committed version of every bucket."""
+        return self._versions
+
+    @property
+    def leftovers(self) -> Sequence[Leftover]:
+        """The unfinished older runs whose committed units the next run may adopt."""
+        return self._leftovers
+
     def make_plan(
         self,
         items: Iterable[SourceItem],
@@ -181,8 +203,13 @@ class RunSession:
         """
         items = list(items)
         known = read_known(self._store, self._versions.values(), self._workers)
+        purged = purged_ids(read_purge_lists(self._store))
         harvest = read_harvest(
-            self._store, self._leftovers, self._workers, unpacks=self._settings.unpacks
+            self._store,
+            self._leftovers,
+            self._workers,
+            unpacks=self._settings.unpacks,
+            purged=purged,
         )
         n_buckets = choose_n_buckets(self._dataset, self._settings, items)
         plan = plan_run(
@@ -195,6 +222,7 @@ class RunSession:
             delete_missing=delete_missing,
             retry_failed=retry_failed,
             shuffle_seed=shuffle_seed,
+            purged=purged,
         )
         self._lease.check()
         if tokenizer is not None:
@@ -203,15 +231,29 @@ class RunSession:
         if dataset.n_buckets != n_buckets:
             msg = f"{self._store.url} was created by another run meanwhile; run again"
             raise JobError(msg)
-        facts = dataset.facts()
-        self._run = Run(
-            run_id=self.run_id, settings=self._settings, n_buckets=n_buckets, facts=facts
-        )
-        self._write_plan(plan, facts)
-        self._plan = plan
-        self._board = Board(plan)
+        self._begin(plan, dataset, purged)
         self._adopt(plan, harvest)
         return plan
+
+    def plan_deletions(self, deletions: Mapping[int, Sequence[str]]) -> Plan:
+        """Write a plan that only removes documents, given by bucket, from a dataset.
+
+        Then later runs fence what this one may still do, as they do with any. Unlike any
+        it settles nothing that earlier runs have left.
+        """
+        if self._dataset is None:
+            msg = f"{self._store.url} holds no dataset"
+            raise JobError(msg)
+        plan = deletion_plan(deletions)
+        self._lease.check()
+        self._begin(plan, self._dataset)
+        self._settles = not self._leftovers
+        return plan
+
+    def end(self) -> None:
+        """End the lease after work that needed no plan, leaving what can be adopted."""
+        self._released = True
+        self._lease.release(completed=not self._leftovers)
 
     def units_to_do(self) -> list[int]:
         """Return the numbers of the units that are not committed yet, in plan order."""
@@ -252,7 +294,7 @@ class RunSession:
 
         The run counts as completed if all that it had planned is published.
         """
-        completed = self._plan is not None and self._board.all_published()
+        completed = self._settles and self._plan is not None and self._board.all_published()
         self._lease.check()
         self._settle_view()
         report = make_report(
@@ -298,6 +340,19 @@ class RunSession:
         facts = {**self.run.facts, "run_id": self.run_id}
         self._view.fill_empty_tables(self.run.chunks_schema, facts)
         self._view.save()
+
+    def _begin(self, plan: Plan, dataset: Dataset, purged: AbstractSet[str] = frozenset()) -> None:
+        facts = dataset.facts()
+        self._run = Run(
+            run_id=self.run_id,
+            settings=self._settings,
+            n_buckets=dataset.n_buckets,
+            facts=facts,
+            purged=frozenset(purged),
+        )
+        self._write_plan(plan, facts)
+        self._plan = plan
+        self._board = Board(plan)
 
     def _write_plan(self, plan: Plan, facts: Mapping[str, str]) -> None:
         data = to_parquet(plan.table, {**facts, "run_id": self.run_id})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from sys import intern
 from typing import Any
@@ -54,19 +55,26 @@ def read_known(
 
 
 def read_harvest(
-    store: ObjectStore, leftovers: Iterable[Leftover], workers: int, *, unpacks: bool = True
+    store: ObjectStore,
+    leftovers: Iterable[Leftover],
+    workers: int,
+    *,
+    unpacks: bool = True,
+    purged: AbstractSet[str] = frozenset(),
 ) -> Harvest:
     """Return what unfinished runs, oldest first, had committed in units.
 
     ``unpacks``: see :class:`jobs.protocol.run.RunSettings`; the others' units are of no use.
-    Where two of them hold the same document, the later one counts. Rows that were
+    So are those with a document of ``purged`` in them: a purge would have to look for its
+    text here, too. Where two of them hold the same document, the later one counts. Rows that were
     published since do no harm: their documents are known, and need no work.
     """
     documents: dict[str, KnownDocument] = {}
     markers: dict[tuple[str, int], UnitMarker] = {}
     for leftover in leftovers:
         for marker in read_unit_markers(store, leftover.run_id, workers):
-            if marker.unpacks != unpacks:
+            held = {mark.doc_id for mark in marker.documents}
+            if marker.unpacks != unpacks or not held.isdisjoint(purged):
                 continue
             markers[marker.run_id, marker.unit] = marker
             documents.update((row.doc_id, row) for row in _marked(marker))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from chunking import schemas
-from chunking.errors import AlignmentError
+from chunking.errors import AlignmentError, LeaseLostError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
@@ -27,7 +27,18 @@ from jobs.protocol.plan import PlannedDocument, PlannedUnit, ancestry
 from jobs.protocol.run import Run
 from jobs.records import UnitTables
 
-__all__ = ["DocumentMark", "UnitMarker", "UnitRows", "commit_unit", "read_marker", "read_unit"]
+__all__ = [
+    "DocumentMark",
+    "UnitMarker",
+    "UnitRows",
+    "commit_unit",
+    "read_marker",
+    "read_unit",
+    "withdraw_unit",
+]
+
+NO_BUCKET = -1
+"""Bucket of a unit that was withdrawn before it was committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +83,11 @@ class UnitMarker:
     def key(self) -> str:
         """Key whose creation commits the unit."""
         return layout.unit_marker(self.run_id, self.unit)
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether this only keeps attempts that are going on from being committed."""
+        return not self.files
 
     @property
     def n_chunks(self) -> int:
@@ -127,6 +143,7 @@ def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTab
 
     Raises:
         AlignmentError: the rows are not those of the planned documents.
+        LeaseLostError: another run has taken the dataset over, and cleaned it.
     """
     attempt = new_attempt()
     roots = _roots(tables.documents, unit)
@@ -146,7 +163,32 @@ def commit_unit(store: ObjectStore, run: Run, unit: PlannedUnit, tables: UnitTab
     )
     won = store.create(marker.key, marker.to_bytes())
     fail_points.hit("unit.marker")
-    return marker if won else read_marker(store, run.run_id, unit.unit)
+    counts = marker if won else read_marker(store, run.run_id, unit.unit)
+    if counts.withdrawn:
+        msg = f"run {run.run_id} has lost {store.url}: its unit {unit.unit} was withdrawn"
+        raise LeaseLostError(msg)
+    return counts
+
+
+def withdraw_unit(store: ObjectStore, run_id: str, unit: int) -> bool:
+    """Keep an older run from committing a unit for ever; False if it has committed it.
+
+    Only then may the data of attempts at it be removed: who wakes up and has written them
+    would commit what is no longer there.
+    """
+    marker = UnitMarker(
+        run_id=run_id,
+        unit=unit,
+        bucket=NO_BUCKET,
+        attempt=new_attempt(),
+        fingerprint="",
+        model="",
+        documents=(),
+        files=(),
+    )
+    won = store.create(marker.key, marker.to_bytes())
+    fail_points.hit("gc.withdraw")
+    return won or read_marker(store, run_id, unit).withdrawn
 
 
 def read_marker(store: ObjectStore, run_id: str, unit: int) -> UnitMarker:

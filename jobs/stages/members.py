@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from chunking import ids
@@ -10,7 +11,7 @@ from jobs.adapters.stores.keys import encode_path
 from jobs.ports import Member
 from jobs.records import ParsedDocument
 
-__all__ = ["with_members"]
+__all__ = ["with_members", "without_purged"]
 
 
 def with_members(parsed: ParsedDocument) -> Iterator[ParsedDocument]:
@@ -43,3 +44,23 @@ def _member(parent: ParsedDocument, member: Member) -> ParsedDocument:
         size_bytes=member.size_bytes,
         error_stage="parse" if outcome.document is None or outcome.error_kind else None,
     )
+
+
+def without_purged(
+    documents: Sequence[ParsedDocument], purged: AbstractSet[str]
+) -> list[ParsedDocument]:
+    """Return the documents without those that were purged, and without what came in them.
+
+    A purged document is not planned, but the one that it comes in is.
+    """
+    if not purged:
+        return list(documents)
+    gone = set(purged)
+    kept = []
+    for document in documents:  # each before what is inside it
+        plan = document.plan
+        if plan.doc_id in gone or plan.parent_doc_id in gone:
+            gone.add(plan.doc_id)
+        else:
+            kept.append(document)
+    return kept

@@ -29,6 +29,7 @@ from jobs.protocol.versions import BucketVersion
 from jobs.recorded import Recorded, recorded_embedder
 from jobs.records import ParsedDocument, PlanRow, UnitTables
 from jobs.stages.embed import EmbedStage
+from jobs.stages.members import without_purged
 from jobs.stages.reread import DatasetFacts, Reread
 
 __all__ = ["Committed", "EmbedUnit", "Published", "RechunkUnit", "commit", "plan_table", "publish"]
@@ -75,6 +76,7 @@ class EmbedUnit:
         store: ObjectStore | None = None,
     ) -> None:
         self._report = report
+        self._purged = run.purged
         self._stage = EmbedStage(
             _loaded(config, run.settings.model["revision"], threads),
             config,
@@ -86,7 +88,7 @@ class EmbedUnit:
     def __call__(self, unit: pa.Table) -> pa.Table:
         """Return the unit's result as one :data:`RESULT` row."""
         began = time.monotonic()
-        documents = ParsedDocument.from_table(unit)
+        documents = without_purged(ParsedDocument.from_table(unit), self._purged)
         tables = self._stage(documents)
         self._report(measure("embed", time.monotonic() - began, _counts(tables)))
         # What came inside a document was not planned.

@@ -1,0 +1,72 @@
+"""Which documents were purged: a list per purge, that outlives it.
+
+The list is written before anything is removed. It says what a purge that died has still to
+remove, and it keeps the documents out: no later run reads, adopts or publishes them, though
+their source may hold them still. It holds ids only, which are hashes of the names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jobs import layout
+from jobs.ports import ObjectStore
+from jobs.protocol import fail_points
+
+__all__ = ["PurgeList", "purged_ids", "read_purge_lists", "readmit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeList:
+    """The documents of one purge, with their buckets; ``done``: nothing of them is left."""
+
+    run_id: str
+    documents: Mapping[str, int]
+    done: bool = False
+
+    @property
+    def key(self) -> str:
+        """Key of the list."""
+        return layout.purged(self.run_id)
+
+    def to_bytes(self) -> bytes:
+        """Return the JSON object."""
+        body = {"run_id": self.run_id, "documents": dict(self.documents), "done": self.done}
+        return (json.dumps(body, sort_keys=True) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PurgeList:
+        """Return the list that :meth:`to_bytes` wrote."""
+        body: dict[str, Any] = json.loads(data)
+        return cls(**body)
+
+
+def read_purge_lists(store: ObjectStore) -> list[PurgeList]:
+    """Return all lists, oldest first: one request where nothing was ever purged."""
+    keys = [info.key for info in store.list(layout.PURGED_PREFIX)]
+    return [PurgeList.from_bytes(store.get(key)) for key in keys]
+
+
+def purged_ids(lists: Iterable[PurgeList]) -> frozenset[str]:
+    """Return the ids of all documents on the lists."""
+    return frozenset(doc_id for purge in lists for doc_id in purge.documents)
+
+
+def readmit(store: ObjectStore, doc_ids: Iterable[str]) -> None:
+    """Take documents off the lists, so that the next run may read them again.
+
+    Only the holder of the lease calls this, and not for what a purge has still to remove.
+    """
+    wanted = frozenset(doc_ids)
+    for purge in read_purge_lists(store):
+        left = {d: bucket for d, bucket in purge.documents.items() if d not in wanted}
+        if len(left) == len(purge.documents):
+            continue
+        if left:
+            store.put(purge.key, replace(purge, documents=left).to_bytes())
+        else:
+            store.delete(purge.key)
+        fail_points.hit("purge.readmit")

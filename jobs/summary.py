@@ -15,6 +15,7 @@ from jobs.meter import Totals
 from jobs.ports import ObjectStore
 from jobs.progress import duration
 from jobs.protocol.plan import Plan
+from jobs.protocol.purged import UNFINISHED_PURGE, pending_purge
 
 __all__ = ["Ending", "print_ending", "print_plan", "reading_line"]
 
@@ -99,6 +100,10 @@ def _lines(ending: Ending, code: int) -> list[str]:
     lines = [_headline(report, ending.seconds)]
     if report["planned"]:
         lines += [_documents(report), _work(report), _stages(ending.totals)]
+    if purged := report.get("purged", 0):
+        lines.append(f"  purged     {purged:,} listed documents were purged and stay out")
+    if pending_purge(ending.store):
+        lines.append(f"  purge      {UNFINISHED_PURGE.format(ending.store.url)}")
     lines += [_dataset(report), f"  output     {ending.store.url}"]
     lines.append(f"  read it    {reading_line(ending.store)}")
     if code == EXIT_OVER_BUDGET:

@@ -2551,7 +2551,14 @@ def _check_accounts(context: _Context) -> None:
     source = context.source
     if source is None or not context.complete:
         return
-    missing = [item for doc_id, item in source.items.items() if doc_id not in source.seen]
+    purged = _purged(context.dataset.root) & source.items.keys()
+    if purged:
+        context.log.notice(f"{len(purged)} source documents were purged and stay out")
+    missing = [
+        item
+        for doc_id, item in source.items.items()
+        if doc_id not in source.seen and doc_id not in purged
+    ]
     if context.options.limited and missing:
         context.log.notice(f"{len(missing)} source documents have no row yet (--limited)")
         missing = []
@@ -2559,6 +2566,12 @@ def _check_accounts(context: _Context) -> None:
     for item in missing:
         at = context.log.at(key=item.key, doc=_hash(item.key))
         at.require("source.missing", False, "the source document has no row")  # noqa: FBT003
+
+
+def _purged(root: Path) -> set[str]:
+    """Return the ids of the documents that were purged."""
+    lists = sorted((root / "_chunkmill" / "purged").glob("*.json"))
+    return {doc_id for path in lists for doc_id in json.loads(path.read_text("utf-8"))["documents"]}
 
 
 def _check_known(context: _Context, document: _Document) -> None:

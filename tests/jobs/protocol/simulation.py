@@ -24,10 +24,18 @@ from chunking import ids, schemas
 from chunking.errors import ChunkmillError
 from jobs.adapters.stores.memory import MemoryStore
 from jobs.ports import ObjectStore
+from jobs.protocol.collect import clean
+from jobs.protocol.dataset import Dataset, read_dataset, settings_of
+from jobs.protocol.garbage import Garbage
+from jobs.protocol.lease import run_ids_since_completed
 from jobs.protocol.plan import PlannedDocument, PlannedUnit
 from jobs.protocol.publish import publish_bucket
+from jobs.protocol.purged import read_purge_lists
+from jobs.protocol.purging import Purge, Purged
+from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.run import RunSettings
 from jobs.protocol.session import RunSession
+from jobs.protocol.targets import find_targets
 from jobs.protocol.units import commit_unit
 from jobs.protocol.versions import BucketVersion, epoch_of
 from jobs.records import SourceItem, UnitTables
@@ -281,6 +289,44 @@ def publish(store: ObjectStore, session: RunSession, jobs: Sequence[Any], *, twi
         for _ in range(1 + twins):
             version = publish_bucket(store, session.run, job)
         session.published(version)
+
+
+def gc_job(store: ObjectStore, *, clock: FakeClock | None = None) -> Garbage | None:
+    """Do what ``gc --delete`` does; nothing where there is no dataset yet."""
+    dataset = read_dataset(store)
+    if dataset is None:
+        return None
+    leftovers = list(store.unfinished())
+    with upkeep(store, dataset, clock) as session:
+        garbage = clean(store, session, leftovers=leftovers, workers=1)
+        session.end()
+    return garbage
+
+
+def purge_job(store: ObjectStore, *names: str, clock: FakeClock | None = None) -> Purged | None:
+    """Do what ``purge`` does; nothing where there is no dataset yet."""
+    dataset = read_dataset(store)
+    if dataset is None:
+        return None
+    versions = read_versions(store, list_data(store), 1)
+    unfinished = run_ids_since_completed(store, before=10**8)
+    lists = read_purge_lists(store)
+    found = find_targets(store, names, versions, unfinished, lists, workers=1)
+    assert not found.unknown
+    with upkeep(store, dataset, clock) as session:
+        return Purge(store, session, found.documents, workers=1)()
+
+
+def upkeep(store: ObjectStore, dataset: Dataset, clock: FakeClock | None) -> RunSession:
+    """Open a session that changes nothing of how the dataset is made, taking over."""
+    return RunSession.open(
+        store,
+        settings_of(dataset, lease_seconds=60),
+        clock=clock or FakeClock(),
+        take_over=True,
+        heartbeat=False,
+        workers=1,
+    )
 
 
 class Crash(BaseException):

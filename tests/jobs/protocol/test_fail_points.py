@@ -16,7 +16,7 @@ import pytest
 from chunking.errors import ConfigError
 from jobs.adapters.stores.memory import MemoryStore
 from jobs.protocol import fail_points
-from jobs.protocol.fail_points import FAIL_POINTS, VARIABLE
+from jobs.protocol.fail_points import FAIL_POINTS, UPKEEP_POINTS, VARIABLE
 from tests.jobs.protocol import simulation as sim
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -63,10 +63,17 @@ class Forks:
             text=True,
         )
 
-    def run(self, folder: Path, day: int, fail_point: str | None = None) -> int:
-        """Do a day's run in a child; return its exit code, negative for a signal."""
+    def run(
+        self,
+        folder: Path,
+        day: int,
+        fail_point: str | None = None,
+        task: str = "run",
+        names: Sequence[str] = (),
+    ) -> int:
+        """Do a day's run, or another task, in a child; return its exit code or -signal."""
         config, documents = DAYS[day]
-        command = [str(folder), config, documents, fail_point]
+        command = [str(folder), config, documents, fail_point, task, list(names)]
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._server.stdin.write(json.dumps(command) + "\n")
@@ -125,6 +132,54 @@ def test_killed_and_run_again(
     assert result(tmp_path) == undisturbed[day]
 
 
+PURGED = "d5"
+"""A document that shares its files with others, and moves between partitions."""
+
+
+def killed_run(forks: Forks, folder: Path) -> None:
+    """Make a dataset of two days, whose run on the third died before its second commit."""
+    for day in (0, 1):
+        assert forks.run(folder, day) == 0
+    assert forks.run(folder, 2, "unit.boundaries:2") == -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def purged(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Return the result of a purge after a killed run, and of the run that goes on."""
+    folder = tmp_path_factory.mktemp("purged")
+    killed_run(forks, folder)
+    assert forks.run(folder, 2, task="purge", names=[PURGED]) == 0
+    assert forks.run(folder, 2) == 0
+    return result(folder)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("name", UPKEEP_POINTS)
+def test_upkeep_killed_and_done_again(
+    name: str,
+    forks: Forks,
+    tmp_path: Path,
+    undisturbed: Sequence[dict[str, Any]],
+    purged: dict[str, Any],
+) -> None:
+    """Cleaning and purging are killed at the point and done again: nothing differs."""
+    killed_run(forks, tmp_path)
+    if name == "purge.readmit":
+        assert forks.run(tmp_path, 2, task="purge", names=[PURGED]) == 0
+        assert forks.run(tmp_path, 2, name, "readmit", [PURGED]) == -signal.SIGKILL
+        assert forks.run(tmp_path, 2, None, "readmit", [PURGED]) == 0
+        expected = undisturbed[2]
+    else:
+        task = name.partition(".")[0]
+        names = [PURGED] if task == "purge" else []
+        expected = purged if task == "purge" else undisturbed[2]
+        assert forks.run(tmp_path, 2, name, task, names) == -signal.SIGKILL
+        pending = any("false" in path.read_text() for path in tmp_path.glob("_chunkmill/purged/*"))
+        assert forks.run(tmp_path, 2, None, task, [] if pending else names) == 0
+    assert forks.run(tmp_path, 2) == 0
+    assert result(tmp_path) == expected
+
+
 @pytest.mark.chaos
 def test_cleared_file_of_an_older_version(
     forks: Forks, tmp_path: Path, undisturbed: Sequence[dict[str, Any]]
@@ -154,7 +209,7 @@ def test_all_points_are_passed_in_the_code() -> None:
     """The registry names exactly the points that the modules pass."""
     folder = Path(fail_points.__file__).parent
     code = "\n".join(path.read_text("utf-8") for path in folder.glob("*.py"))
-    for name in FAIL_POINTS:
+    for name in (*FAIL_POINTS, *UPKEEP_POINTS):
         stage = name.partition(".")[0]
         assert f'hit("{name}")' in code or f'hit(f"{stage}.{{' in code, name
 

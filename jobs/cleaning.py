@@ -15,7 +15,7 @@ from jobs.protocol.collect import clean
 from jobs.protocol.garbage import KINDS, Garbage, find_garbage
 from jobs.protocol.lease import read_lease
 from jobs.protocol.preview import STORE_WORKERS
-from jobs.protocol.purged import read_purge_lists
+from jobs.protocol.purged import UNFINISHED_PURGE, pending_purge
 from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.upkeep import AFTER_ALL_EPOCHS, Opened, open_dataset, shown_size
 
@@ -110,8 +110,8 @@ def _lines(request: CleaningRequest, store: ObjectStore, garbage: Garbage) -> li
 
 def _notes(store: ObjectStore, garbage: Garbage, *, done: bool) -> list[str]:
     notes = []
-    if any(not purge.done for purge in read_purge_lists(store)):
-        notes.append(f"a purge was not finished; 'chunkmill purge {store.url}' goes on with it")
+    if pending_purge(store):
+        notes.append(UNFINISHED_PURGE.format(store.url))
     if done:
         return notes
     lease = read_lease(store)

@@ -15,7 +15,13 @@ from jobs.drive import Interrupt
 from jobs.ports import ObjectStore
 from jobs.progress import teller
 from jobs.protocol.preview import STORE_WORKERS
-from jobs.protocol.purged import purged_ids, read_purge_lists, readmit
+from jobs.protocol.purged import (
+    UNFINISHED_PURGE,
+    pending_purge,
+    purged_ids,
+    read_purge_lists,
+    readmit,
+)
 from jobs.protocol.purging import Purge, Purged
 from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.targets import Targets, find_targets
@@ -62,7 +68,7 @@ def purge(request: PurgeRequest) -> int:
     if request.readmit:
         return _readmit(request, opened, names)
     targets = _targets(opened, names)
-    pending = purged_ids(found for found in read_purge_lists(opened.store) if not found.done)
+    pending = pending_purge(opened.store)
     if not (targets.documents or pending):
         msg = "name the documents to purge, by source key or document id; none is left to finish"
         raise ConfigError(msg)
@@ -138,13 +144,10 @@ def _readmit(request: PurgeRequest, opened: Opened, names: Sequence[str]) -> int
         JobError: the purge of one of them was not finished.
     """
     targets = _targets(opened, names)
-    lists = read_purge_lists(opened.store)
     wanted = targets.documents.keys()
-    pending = purged_ids(found for found in lists if not found.done)
-    if not pending.isdisjoint(wanted):
-        msg = f"a purge was not finished; 'chunkmill purge {opened.store.url}' goes on with it"
-        raise JobError(msg)
-    n_listed = len(wanted & purged_ids(lists))
+    if not pending_purge(opened.store).isdisjoint(wanted):
+        raise JobError(UNFINISHED_PURGE.format(opened.store.url))
+    n_listed = len(wanted & purged_ids(read_purge_lists(opened.store)))
     if n_listed and not request.dry_run:
         tell = teller(request.verbosity)
         with opened.session(

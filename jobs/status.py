@@ -12,7 +12,7 @@ from jobs import layout
 from jobs.adapters.stores import open_store
 from jobs.config import Config
 from jobs.ports import ObjectStore
-from jobs.protocol.purged import read_purge_lists
+from jobs.protocol.purged import UNFINISHED_PURGE, pending_purge
 from jobs.protocol.report import DatasetState, read_state
 
 __all__ = ["show_status"]
@@ -73,6 +73,7 @@ def _facts(
         "buckets": state.dataset.n_buckets,
         "buckets_published": state.n_buckets_published,
         "totals": state.totals,
+        "purge_unfinished": bool(pending_purge(store)),
         "last_report": report,
     }
 
@@ -89,10 +90,8 @@ def _lines(store: ObjectStore, state: DatasetState, report: dict[str, Any] | Non
         f"  model      {state.dataset.model['name']}",
         f"  activity   {_activity(state)}",
     ]
-    if any(not purge.done for purge in read_purge_lists(store)):
-        lines.append(
-            f"  purge      was not finished; 'chunkmill purge {store.url}' goes on with it"
-        )
+    if pending_purge(store):
+        lines.append(f"  purge      {UNFINISHED_PURGE.format(store.url)}")
     if report is not None:
         kinds = ", ".join(f"{kind} {n:,}" for kind, n in sorted(report["errors"].items()))
         lines.append(

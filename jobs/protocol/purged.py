@@ -16,7 +16,17 @@ from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
 
-__all__ = ["PurgeList", "purged_ids", "read_purge_lists", "readmit"]
+__all__ = [
+    "UNFINISHED_PURGE",
+    "PurgeList",
+    "pending_purge",
+    "purged_ids",
+    "read_purge_lists",
+    "readmit",
+]
+
+UNFINISHED_PURGE = "a purge was not finished; 'chunkmill purge {}' goes on with it"
+"""What every command says then, with the URL of the dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,11 @@ def read_purge_lists(store: ObjectStore) -> list[PurgeList]:
     """Return all lists, oldest first: one request where nothing was ever purged."""
     keys = [info.key for info in store.list(layout.PURGED_PREFIX)]
     return [PurgeList.from_bytes(store.get(key)) for key in keys]
+
+
+def pending_purge(store: ObjectStore) -> frozenset[str]:
+    """Return the ids of the documents whose purge was not finished."""
+    return purged_ids(purge for purge in read_purge_lists(store) if not purge.done)
 
 
 def purged_ids(lists: Iterable[PurgeList]) -> frozenset[str]:

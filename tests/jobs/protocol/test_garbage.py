@@ -6,7 +6,7 @@ import hashlib
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -63,12 +63,12 @@ def preview(store: MemoryStore) -> Any:
 
 
 def left_by_kill(
-    documents: Mapping[str, str], place: tuple[str, str], times: int = 1
+    place: tuple[str, str], times: int = 1, config: sim.RunSettings = CONFIG
 ) -> MemoryStore:
     """Return a store with the old documents, whose next run was killed at a place."""
     store = MemoryStore()
-    run_job(store, FakeSource(dict(OLD)), CONFIG)
-    actor = Actor(store, lambda s: run_job(s, FakeSource(dict(documents)), CONFIG))
+    run_job(store, FakeSource(dict(OLD)), config)
+    actor = Actor(store, lambda s: run_job(s, FakeSource(dict(NEW)), config))
     actor.run_until(*place, times)
     actor.die()
     return store
@@ -117,7 +117,8 @@ def test_next_run_does_nothing_after_it() -> None:
 
 def test_committed_units_of_a_killed_run_are_adopted_after_it() -> None:
     """An unfinished run's units stay for the next one; attempts without a marker go."""
-    store = left_by_kill(NEW, ("create", r"/units/\d+\.json"), 3)
+    config = settings(n_buckets=1)
+    store = left_by_kill(("create", r"/units/\d+\.json"), 3, config)
     markers = [key for key in store.objects if re.search(r"/00000002-.*/units/\d+\.json", key)]
     assert len(markers) == 2
     before = preview(store)
@@ -129,11 +130,11 @@ def test_committed_units_of_a_killed_run_are_adopted_after_it() -> None:
     lease = read_lease(store)
     assert lease is not None
     assert not lease.completed
-    report = run_job(store, FakeSource(dict(NEW)), CONFIG)
+    report = run_job(store, FakeSource(dict(NEW)), config)
     assert report["adopted_units"] == 2
     whole = MemoryStore()
-    run_job(whole, FakeSource(dict(OLD)), CONFIG)
-    run_job(whole, FakeSource(dict(NEW)), CONFIG)
+    run_job(whole, FakeSource(dict(OLD)), config)
+    run_job(whole, FakeSource(dict(NEW)), config)
     assert settled(store) == settled(whole)
     sim.gc_job(store)
     assert not [key for key in store.objects if "/units/" in key]
@@ -141,15 +142,15 @@ def test_committed_units_of_a_killed_run_are_adopted_after_it() -> None:
 
 def test_zombie_cannot_commit_what_was_cleaned_away() -> None:
     """A worker that wakes up after its data was removed loses, and nobody adopts its unit."""
-    store = MemoryStore()
-    run_job(store, FakeSource(dict(OLD)), CONFIG)
-    zombie = Actor(store, lambda s: run_job(s, FakeSource(dict(NEW)), CONFIG))
+    store, config = MemoryStore(), settings(n_buckets=1)
+    run_job(store, FakeSource(dict(OLD)), config)
+    zombie = Actor(store, lambda s: run_job(s, FakeSource(dict(NEW)), config))
     zombie.run_until("create", r"/units/\d+\.json", 2)
     sim.gc_job(store)
     zombie.run()
     assert isinstance(zombie.error, LeaseLostError)
     assert "withdrawn" in str(zombie.error)
-    report = run_job(store, FakeSource(dict(NEW)), CONFIG)
+    report = run_job(store, FakeSource(dict(NEW)), config)
     assert report["adopted_units"] == 1
     sim.check_dataset(store)
 
@@ -233,7 +234,7 @@ PLACES = [
 @pytest.mark.parametrize(("place", "times"), PLACES)
 def test_killed_at_every_write(place: tuple[str, str], times: int) -> None:
     """Killed anywhere, cleaning leaves a dataset that the next run finishes as if undisturbed."""
-    left = left_by_kill(NEW, place, times)
+    left = left_by_kill(place, times)
     undisturbed = MemoryStore()
     undisturbed.objects.update(left.objects)
     report = run_job(undisturbed, FakeSource(dict(NEW)), CONFIG)
@@ -259,7 +260,7 @@ def test_killed_at_every_write(place: tuple[str, str], times: int) -> None:
 @pytest.mark.chaos
 def test_zombie_at_every_write() -> None:
     """Overtaken by a run and woken up, cleaning removes nothing that has come to be needed."""
-    left = left_by_kill(NEW, ("create", r"/buckets/"), 2)
+    left = left_by_kill(("create", r"/buckets/"), 2)
     other = {**NEW, "d0": "g", "d6": "h|i"}
 
     def make() -> MemoryStore:

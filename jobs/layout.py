@@ -215,9 +215,13 @@ def recognise(key: str) -> Named | None:
     """Return what a key below DST names; None for one that nothing here makes."""
     for kind, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(key):
-            facts = {name: text for name, text in match.groupdict().items() if text is not None}
-            numbers = {
-                name: int(facts.pop(name)) for name in ("number", "version") if name in facts
-            }
-            return Named(kind=kind, **facts, **numbers)
+            facts = match.groupdict()
+            return Named(
+                kind=kind,
+                run_id=facts.get("run_id") or "",
+                number=int(facts.get("number") or -1),
+                version=int(facts.get("version") or -1),
+                attempt=facts.get("attempt") or "",
+                table=facts.get("table") or "",
+            )
     return None

@@ -522,9 +522,15 @@ def _read_facts(root: Path, dst: str) -> dict[str, Any]:
     if not isinstance(facts, dict):
         msg = f"{dst} is not a dataset: _chunkmill/dataset.json holds no object"
         raise NotADatasetError(msg)
+    version = facts.get("schema_version")
+    if isinstance(version, int) and version > _FORMAT_VERSION:
+        known = f"known is up to {_FORMAT_VERSION}: update chunkmill"
+        msg = f"{dst} has dataset format {version}, {known}"
+        raise NotADatasetError(msg)
     return facts
 
 
+_FORMAT_VERSION = 1
 _FACTS = {
     "": "schema_version source n_buckets partition_by fingerprint model chunking",
     "model": (

@@ -118,7 +118,7 @@ def test_next_run_does_nothing_after_it() -> None:
 def test_committed_units_of_a_killed_run_are_adopted_after_it() -> None:
     """An unfinished run's units stay for the next one; attempts without a marker go."""
     config = settings(n_buckets=1)
-    store = left_by_kill(("create", r"/units/\d+\.json"), 3, config)
+    store = left_by_kill(UNIT, 3, config)
     markers = [key for key in store.objects if re.search(r"/00000002-.*/units/\d+\.json", key)]
     assert len(markers) == 2
     before = preview(store)
@@ -202,12 +202,12 @@ def forget_structure(store: MemoryStore, version: Any) -> None:
 Job = Callable[[MemoryStore], object]
 
 
-def sleepers(make: Callable[[], MemoryStore], job: Job, least: int) -> Iterator[Any]:
-    """Yield stores where a job, holding the lease, sleeps: each time before another write.
+def sleepers(make: Callable[[], MemoryStore], job: Job, stride: int) -> Iterator[Any]:
+    """Yield stores where a job, holding the lease, sleeps: each time some writes further on.
 
     The last one has ended undisturbed.
     """
-    for count in itertools.count():
+    for count in itertools.count(0, stride):
         store = make()
         actor = Actor(store, job)  # type: ignore[arg-type]
         actor.run_until("create", "/lease/")
@@ -219,20 +219,24 @@ def sleepers(make: Callable[[], MemoryStore], job: Job, least: int) -> Iterator[
         ended = actor.ended
         yield store, actor, f"write {count}: {actor.next}"
         if ended:
-            assert count > least
+            assert count > 20
             return
 
 
+UNIT, VERSION, COPY = ("create", r"/units/\d+\.json"), ("create", r"/buckets/"), ("copy", "^chunks")
 PLACES = [
-    pytest.param(("create", r"/units/\d+\.json"), 3, id="unit"),
-    pytest.param(("create", r"/buckets/"), 2, id="version"),
-    pytest.param(("copy", "^chunks/"), 1, id="copy"),
+    pytest.param(UNIT, 3, 9, id="unit"),
+    *[
+        pytest.param(place, times, 1, id=f"{place[1]}-all", marks=pytest.mark.slow)
+        for place, times in ((UNIT, 3), (VERSION, 2), (COPY, 1))
+    ],
 ]
+STRIDES = [9, pytest.param(1, marks=pytest.mark.slow)]
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize(("place", "times"), PLACES)
-def test_killed_at_every_write(place: tuple[str, str], times: int) -> None:
+@pytest.mark.parametrize(("place", "times", "stride"), PLACES)
+def test_killed_at_any_write(place: tuple[str, str], times: int, stride: int) -> None:
     """Killed anywhere, cleaning leaves a dataset that the next run finishes as if undisturbed."""
     left = left_by_kill(place, times)
     undisturbed = MemoryStore()
@@ -245,7 +249,7 @@ def test_killed_at_every_write(place: tuple[str, str], times: int) -> None:
         store.objects.update(left.objects)
         return store
 
-    for store, actor, where in sleepers(make, sim.gc_job, 5):
+    for store, actor, where in sleepers(make, sim.gc_job, stride):
         actor.die()
         sim.check_each_document_once(store)
         check_references(store)
@@ -258,9 +262,10 @@ def test_killed_at_every_write(place: tuple[str, str], times: int) -> None:
 
 
 @pytest.mark.chaos
-def test_zombie_at_every_write() -> None:
+@pytest.mark.parametrize("stride", STRIDES)
+def test_zombie_at_any_write(stride: int) -> None:
     """Overtaken by a run and woken up, cleaning removes nothing that has come to be needed."""
-    left = left_by_kill(("create", r"/buckets/"), 2)
+    left = left_by_kill(VERSION, 2)
     other = {**NEW, "d0": "g", "d6": "h|i"}
 
     def make() -> MemoryStore:
@@ -268,7 +273,7 @@ def test_zombie_at_every_write() -> None:
         store.objects.update(left.objects)
         return store
 
-    for store, zombie, where in sleepers(make, sim.gc_job, 5):
+    for store, zombie, where in sleepers(make, sim.gc_job, stride):
         # The run that overtakes dies, too: what it has adopted must be there for the next.
         actor = Actor(store, lambda s: run_job(s, FakeSource(dict(other)), CONFIG))
         actor.run_until("create", r"/buckets/.*json", 3)

@@ -223,9 +223,12 @@ def test_damaged_files_of_the_sentence_store_go() -> None:
 KILLED = (("create", r"/units/\d+\.json"), 2)
 
 
-def sleepers(partition_by: str | None) -> Iterator[tuple[MemoryStore, Actor, str]]:
-    """Yield stores where a purge, holding the lease, sleeps: each time before another write."""
-    for count in itertools.count():
+STRIDES = [(None, 9), *(pytest.param(by, 1, marks=pytest.mark.slow) for by in (None, "format"))]
+
+
+def sleepers(partition_by: str | None, stride: int) -> Iterator[tuple[MemoryStore, Actor, str]]:
+    """Yield stores where a purge, holding the lease, sleeps: each time some writes further on."""
+    for count in itertools.count(0, stride):
         store = prepared(partition_by, KILLED)
         actor = Actor(store, lambda s: sim.purge_job(s, KEY))
         actor.run_until("create", "/lease/")
@@ -242,15 +245,15 @@ def sleepers(partition_by: str | None) -> Iterator[tuple[MemoryStore, Actor, str
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("partition_by", [None, pytest.param("format", marks=pytest.mark.slow)])
-def test_killed_at_every_write(partition_by: str | None) -> None:
+@pytest.mark.parametrize(("partition_by", "stride"), STRIDES)
+def test_killed_at_any_write(partition_by: str | None, stride: int) -> None:
     """Killed anywhere, the next purge finishes it without being told what; no row differs."""
     store = prepared(partition_by, KILLED)
     sim.purge_job(store, KEY)
     expected = seen(store)
     run_job(store, FakeSource(dict(DAYS[2])), config_of(partition_by))
     then = seen(store)
-    for store, actor, where in sleepers(partition_by):
+    for store, actor, where in sleepers(partition_by, stride):
         actor.die()
         sim.check_each_document_once(store)
         pending = purged_ids(found for found in read_purge_lists(store) if not found.done)
@@ -262,10 +265,10 @@ def test_killed_at_every_write(partition_by: str | None) -> None:
 
 
 @pytest.mark.chaos
-@pytest.mark.slow
-def test_run_between_the_kill_and_the_rest() -> None:
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_run_between_the_kill_and_the_rest(stride: int) -> None:
     """A run after a killed purge publishes nothing of the document; purging finishes later."""
-    for store, actor, where in sleepers(None):
+    for store, actor, where in sleepers(None, stride):
         actor.die()
         listed = purged_ids(read_purge_lists(store))
         run_job(store, FakeSource(dict(DAYS[2])), config_of())
@@ -278,9 +281,10 @@ def test_run_between_the_kill_and_the_rest() -> None:
 
 
 @pytest.mark.chaos
-def test_zombie_at_every_write() -> None:
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
+def test_zombie_at_any_write(stride: int) -> None:
     """Overtaken by a run and woken up, a purge breaks nothing that the run relies on."""
-    for store, zombie, where in sleepers(None):
+    for store, zombie, where in sleepers(None, stride):
         actor = Actor(store, lambda s: run_job(s, FakeSource(dict(DAYS[2])), config_of()))
         actor.run_until("create", r"/buckets/.*json", 2)
         zombie.run()

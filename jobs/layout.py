@@ -189,6 +189,7 @@ _BUCKET = rf"{re.escape(BUCKETS_PREFIX)}(?P<number>\d{{5}})/(?P<version>\d{{8}})
 _ATTEMPT = rf"-(?P<attempt>[0-9a-f]{{{ATTEMPT_DIGITS}}})"
 _NAMES = {
     "plan": rf"{re.escape(RUNS_PREFIX)}{_RUN}/plan\.parquet",
+    "deaths": rf"{re.escape(RUNS_PREFIX)}{_RUN}/deaths\.json",
     "report": rf"{re.escape(RUNS_PREFIX)}{_RUN}/report\.\w+",
     "unit marker": rf"{_UNIT}\.json",
     "unit data": rf"{_UNIT}{_ATTEMPT}/(?P<table>\w+)\.parquet",

@@ -35,7 +35,7 @@ __all__ = ["KINDS", "Garbage", "files_of", "find_garbage", "stored_refs"]
 
 KINDS = {
     "versions": "data files of superseded bucket versions, and of attempts that lost",
-    "units": "units of runs that a later run has settled",
+    "units": "units, and notes of workers' deaths, of runs that a later run has settled",
     "attempts": "attempts at units that were never committed",
     "sentences": "sentence store of documents that were replaced or removed",
     "plans": "plans of earlier runs",
@@ -45,6 +45,8 @@ KINDS = {
 """Kinds of garbage, in the order in which they are removed, and what they are."""
 
 _CHANGES = "changes"
+_OF_RUNS = frozenset({"unit marker", "unit data", "sentences", "deaths"})
+"""Kinds of objects that are of use to the next run only."""
 _TEXT = pa.array(["ok", "partial"])
 
 
@@ -139,14 +141,14 @@ def _kind(needed: _Needed, named: layout.Named, key: str) -> str | None:
     """Return which kind of garbage an object is; None if it is needed, or not ours to judge."""
     if named.kind == "probe":
         return "probes"
-    if named.kind not in ("unit marker", "unit data", "sentences") or key in needed.keys:
+    if named.kind not in _OF_RUNS or key in needed.keys:
         return None
     epoch = epoch_of(named.run_id)
     if epoch >= needed.before:
         return None
     if epoch <= needed.settled:
         return "sentences" if named.kind == "sentences" else "units"
-    return None if named.kind == "unit marker" else "attempts"
+    return "attempts" if named.kind in ("unit data", "sentences") else None
 
 
 def _keep(garbage: Garbage, infos: Iterable[ObjectInfo]) -> None:

@@ -10,6 +10,7 @@ after the replacement: a run that takes over later has not looked at it before.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from chunking import schemas
+from chunking import ids, schemas
 from chunking.errors import ObjectNotFoundError
 from jobs import layout
 from jobs.ports import ObjectInfo, ObjectStore
@@ -41,7 +42,7 @@ from jobs.protocol.publish import publish_bucket
 from jobs.protocol.purged import PurgeList, read_purge_lists
 from jobs.protocol.roll_forward import read_unit_markers
 from jobs.protocol.session import RunSession
-from jobs.protocol.targets import plan_keys
+from jobs.protocol.targets import keys_of_runs
 from jobs.protocol.units import UnitMarker
 from jobs.protocol.versions import BucketVersion
 
@@ -108,7 +109,9 @@ class Purge:
         self._publish()
         n_units = self._units()
         garbage = clean(self._store, session, leftovers=self._leftovers, workers=self._workers)
-        n_plans = sum(map(self._plan, plan_keys(self._store)))
+        n_plans = sum(map(self._plan, keys_of_runs(self._store, "plan")))
+        for key in keys_of_runs(self._store, "deaths"):
+            self._deaths(key)
         session.check()
         for purge in pending:
             self._store.put(purge.key, replace(purge, done=True).to_bytes())
@@ -280,6 +283,22 @@ class Purge:
         self._store.put(key, to_parquet(both, _facts(table)))
         fail_points.hit("purge.plan")
         return True
+
+    def _deaths(self, key: str) -> None:
+        """Take the documents out of what a run noted of workers that died of them."""
+        noted: dict[str, dict[str, int]] = json.loads(self._store.get(key))
+        left = {
+            stage: {
+                name: n
+                for name, n in deaths.items()
+                if self._documents.keys().isdisjoint((name, ids.doc_id(name)))
+            }
+            for stage, deaths in noted.items()
+        }
+        if left != noted:
+            self._session.check()
+            self._store.put(key, json.dumps(left, sort_keys=True).encode())
+            fail_points.hit("purge.plan")
 
     def _rewrite(self, table: pa.Table, key: str, name: str) -> DataFile:
         kept = table.filter(pc.invert(self._mask(table)))

@@ -21,7 +21,7 @@ from jobs.protocol.purged import PurgeList
 from jobs.protocol.roll_forward import read_unit_markers
 from jobs.protocol.versions import BucketVersion
 
-__all__ = ["Targets", "find_targets", "plan_keys"]
+__all__ = ["Targets", "find_targets", "keys_of_runs"]
 
 _DOC_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -59,16 +59,16 @@ def find_targets(
         documents.update((doc_id, bucket) for doc_id in _family(rows, wanted))
     for purge in lists:
         documents.update((d, purge.documents[d]) for d in wanted & purge.documents.keys())
-    for key in plan_keys(store):
+    for key in keys_of_runs(store, "plan"):
         documents.update(_planned(store, key, wanted))
     unknown = [name for name, found in candidates.items() if documents.keys().isdisjoint(found)]
     return Targets(documents=documents, unknown=tuple(unknown))
 
 
-def plan_keys(store: ObjectStore) -> list[str]:
-    """Return the keys of all plans that are kept."""
+def keys_of_runs(store: ObjectStore, kind: str) -> list[str]:
+    """Return the keys of one kind (see :func:`jobs.layout.recognise`) of all runs."""
     named = ((info.key, layout.recognise(info.key)) for info in store.list(layout.RUNS_PREFIX))
-    return [key for key, name in named if name is not None and name.kind == "plan"]
+    return [key for key, name in named if name is not None and name.kind == kind]
 
 
 def _candidates(name: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -21,6 +22,8 @@ from jobs.protocol.targets import find_targets
 from tests.jobs.protocol import simulation as sim
 from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
 
+KILLED = (("create", r"/units/\d+\.json"), 2)
+"""Where the third day's run dies: before it commits its second unit."""
 SECRET = "Quetzal"
 """A word of the purged document's texts and of its name, and of nothing else."""
 KEY = f"d5-{SECRET}"
@@ -193,12 +196,16 @@ def _holds(store: MemoryStore, key: str) -> bool:
 
 def test_an_unfinished_run_keeps_its_other_units() -> None:
     """The killed run's units are adopted without the document, and its run is not settled."""
-    store = prepared(None, (("create", r"/units/\d+\.json"), 2))
+    store = prepared(None, KILLED)
+    run_id = run_ids_since_completed(store, before=10**8)[-1]
+    noted = f"_chunkmill/runs/{run_id}/deaths.json"
+    store.put(noted, json.dumps({"parse": {KEY: 1, "d0": 1}}).encode())
     done = sim.purge_job(store, KEY)
     assert done is not None
     lease = read_lease(store)
     assert lease is not None
     assert not lease.completed
+    assert json.loads(store.get(noted)) == {"parse": {"d0": 1}}
     assert traces(store, SECRET) == []
     report = run_job(store, FakeSource(dict(DAYS[2])), config_of())
     assert report["adopted_units"] == 1
@@ -218,9 +225,6 @@ def test_damaged_files_of_the_sentence_store_go() -> None:
     assert seen(store) == without(before, KEY)
     run_job(store, FakeSource(dict(DAYS[2])), config_of())
     sim.check_dataset(store)
-
-
-KILLED = (("create", r"/units/\d+\.json"), 2)
 
 
 STRIDES = [(None, 9), *(pytest.param(by, 1, marks=pytest.mark.slow) for by in (None, "format"))]

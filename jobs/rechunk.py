@@ -39,6 +39,7 @@ from jobs.progress import make_view, teller
 from jobs.protocol.dataset import Dataset, read_dataset
 from jobs.protocol.files import of_today, read_table
 from jobs.protocol.preview import STORE_WORKERS
+from jobs.protocol.purged import carry_over
 from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.session import RunSession
 from jobs.protocol.versions import BucketVersion
@@ -136,6 +137,7 @@ def rechunk(request: RechunkRequest) -> int:
             shuffle_seed=config.resources.shuffle_seed,
             tokenizer=embedder.tokenizer_description,
         )
+        carry_over(old.store, new, session.run)
         job = _Job(request=request, config=config, old=old, new=new, with_model=bool(spent))
         totals = job.work(session, interrupt)
         costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}

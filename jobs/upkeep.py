@@ -12,7 +12,7 @@ from jobs.ports import ObjectInfo, ObjectStore
 from jobs.protocol.dataset import Dataset, read_dataset, settings_of
 from jobs.protocol.lease import run_ids_since_completed
 from jobs.protocol.preview import STORE_WORKERS
-from jobs.protocol.session import RunSession
+from jobs.protocol.upkeep import UpkeepSession
 
 __all__ = ["AFTER_ALL_EPOCHS", "Opened", "open_dataset", "shown_size"]
 
@@ -39,7 +39,9 @@ class Opened:
         """
         return list(self.store.unfinished())
 
-    def session(self, task: str, *, take_over: bool, on_wait: Callable[[str], None]) -> RunSession:
+    def session(
+        self, task: str, *, take_over: bool, on_wait: Callable[[str], None]
+    ) -> UpkeepSession:
         """Take the lease and roll forward.
 
         Raises:
@@ -47,7 +49,7 @@ class Opened:
             LeaseHeldError: a run is alive.
         """
         prove_writable(self.store)
-        return RunSession.open(
+        return UpkeepSession.open(
             self.store,
             settings_of(self.dataset, lease_seconds=self.lease_seconds),
             take_over=take_over,

@@ -117,7 +117,7 @@ def failed() -> ParseOutcome:
 
 
 def make_dataset(
-    folder: Path,
+    folder: Path | str,
     config: Config,
     documents: Mapping[str, Document | ParseOutcome],
     *,
@@ -127,6 +127,7 @@ def make_dataset(
 ) -> dict[str, int]:
     """Do one whole run over documents that are parsed already; return what the stages counted.
 
+    ``folder``: of the dataset, or its URL.
     A document's etag is a hash of it, so that a changed one is planned again.
     """
     store = open_store(str(folder), config.source)

@@ -12,8 +12,8 @@ from jobs.ports import ObjectInfo, ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.garbage import Garbage, find_garbage
 from jobs.protocol.parallel import map_parallel
-from jobs.protocol.session import RunSession
 from jobs.protocol.units import read_marker, withdraw_unit
+from jobs.protocol.upkeep import UpkeepSession
 
 __all__ = ["clean", "collect"]
 
@@ -22,7 +22,7 @@ _BATCH = 1000
 
 def clean(
     store: ObjectStore,
-    session: RunSession,
+    session: UpkeepSession,
     *,
     leftovers: Sequence[ObjectInfo] = (),
     workers: int,

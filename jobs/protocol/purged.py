@@ -12,13 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chunking import ids
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
+from jobs.protocol.run import Run
 
 __all__ = [
     "UNFINISHED_PURGE",
     "PurgeList",
+    "carry_over",
     "pending_purge",
     "purged_ids",
     "read_purge_lists",
@@ -68,6 +71,16 @@ def pending_purge(store: ObjectStore) -> frozenset[str]:
 def purged_ids(lists: Iterable[PurgeList]) -> frozenset[str]:
     """Return the ids of all documents on the lists."""
     return frozenset(doc_id for purge in lists for doc_id in purge.documents)
+
+
+def carry_over(old: ObjectStore, new: ObjectStore, run: Run) -> None:
+    """Keep out of a dataset made from another what was purged there: their source is the same."""
+    purged = purged_ids(read_purge_lists(old)) - purged_ids(read_purge_lists(new))
+    if purged:
+        places = {doc_id: ids.bucket_of(doc_id, run.n_buckets) for doc_id in purged}
+        copied = PurgeList(run_id=run.run_id, documents=places, done=True)
+        new.create(copied.key, copied.to_bytes())
+        fail_points.hit("purge.list")
 
 
 def readmit(store: ObjectStore, doc_ids: Iterable[str]) -> None:

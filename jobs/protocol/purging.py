@@ -41,9 +41,9 @@ from jobs.protocol.plan import nameless
 from jobs.protocol.publish import publish_bucket
 from jobs.protocol.purged import PurgeList, read_purge_lists
 from jobs.protocol.roll_forward import read_unit_markers
-from jobs.protocol.session import RunSession
 from jobs.protocol.targets import keys_of_runs
 from jobs.protocol.units import UnitMarker
+from jobs.protocol.upkeep import UpkeepSession
 from jobs.protocol.versions import BucketVersion
 
 __all__ = ["Purge", "Purged"]
@@ -81,7 +81,7 @@ class Purge:
     def __init__(
         self,
         store: ObjectStore,
-        session: RunSession,
+        session: UpkeepSession,
         documents: Mapping[str, int],
         *,
         leftovers: Sequence[ObjectInfo] = (),

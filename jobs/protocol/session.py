@@ -21,7 +21,7 @@ next run goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ from jobs.protocol.dataset import Dataset, keep_tokenizer, settle_dataset
 from jobs.protocol.files import to_parquet
 from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
 from jobs.protocol.partitions import partition_column
-from jobs.protocol.plan import Plan, PlannedUnit, deletion_plan
+from jobs.protocol.plan import Plan, PlannedUnit
 from jobs.protocol.planning import plan_run
 from jobs.protocol.preview import STORE_WORKERS, checked_dataset, choose_n_buckets, preview_plan
 from jobs.protocol.publish import BucketJob
@@ -168,21 +168,6 @@ class RunSession:
             raise JobError(msg)
         return self._plan
 
-    @property
-    def epoch(self) -> int:
-        """The lease epoch of this run."""
-        return self._lease.epoch
-
-    @property
-    def versions(self) -> Mapping[int, BucketVersion]:
-        """The last committed version of every bucket."""
-        return self._versions
-
-    @property
-    def leftovers(self) -> Sequence[Leftover]:
-        """The unfinished older runs whose committed units the next run may adopt."""
-        return self._leftovers
-
     def make_plan(
         self,
         items: Iterable[SourceItem],
@@ -234,26 +219,6 @@ class RunSession:
         self._begin(plan, dataset, purged)
         self._adopt(plan, harvest)
         return plan
-
-    def plan_deletions(self, deletions: Mapping[int, Sequence[str]]) -> Plan:
-        """Write a plan that only removes documents, given by bucket, from a dataset.
-
-        Then later runs fence what this one may still do, as they do with any. Unlike any
-        it settles nothing that earlier runs have left.
-        """
-        if self._dataset is None:
-            msg = f"{self._store.url} holds no dataset"
-            raise JobError(msg)
-        plan = deletion_plan(deletions)
-        self._lease.check()
-        self._begin(plan, self._dataset)
-        self._settles = not self._leftovers
-        return plan
-
-    def end(self) -> None:
-        """End the lease after work that needed no plan, leaving what can be adopted."""
-        self._released = True
-        self._lease.release(completed=not self._leftovers)
 
     def units_to_do(self) -> list[int]:
         """Return the numbers of the units that are not committed yet, in plan order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from jobs.adapters.stores.local import LocalStore
 from jobs.protocol.lease import SystemClock, acquire_lease
 from jobs.verifier import Options, verify
 from tests.local_jobs import config_of, make_dataset, read_rows, report_text
+from tests.servers import S3Server
 
 SECRET = 987654
 """Stands in every heading of the purged document, and nowhere else."""
@@ -149,8 +151,10 @@ def test_purged_text_is_nowhere(dataset: Path, program: Program) -> None:
     code, said, _ = program("purge", dataset, doc_id, "--json")
     facts = json.loads(said)
     assert (code, facts["unpublished"], facts["documents"]) == (0, 0, [doc_id])
-    assert program("rechunk", dataset, f"{dataset}-new", "--set", "chunking.preset=large")[0] == 0
-    check_clean(Path(f"{dataset}-new"))
+    new = Path(f"{dataset}-new")
+    assert program("rechunk", dataset, new, "--set", "chunking.preset=large")[0] == 0
+    check_clean(new)
+    assert doc_id in next(new.glob("_chunkmill/purged/*.json")).read_text()
 
 
 def test_names_from_a_file_and_unknown_ones(
@@ -249,3 +253,41 @@ def test_help(command: str) -> None:
     wanted = {"gc": ["--delete", "change feed"], "purge": ["--readmit", "backups", "versioned"]}
     for word in wanted[command]:
         assert word in said
+
+
+@pytest.mark.s3
+def test_on_a_real_server(
+    swift: S3Server, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cleaning and purging do on S3 what they do in a folder."""
+    for name, value in {**swift.environment, "AWS_ENDPOINT_URL_S3": swift.endpoint}.items():
+        monkeypatch.setenv(name, value)
+    bucket = swift.make_bucket()
+    dst = f"s3://{bucket}/out"
+    documents = {"one.pdf": report_text(1, 2), KEY: report_text(SECRET, 2)}
+    make_dataset(dst, config_of(), documents)
+    make_dataset(dst, config_of(), {**documents, "one.pdf": report_text(1, 2, {1: "New."})})
+
+    def keys() -> list[str]:
+        listed = swift.client().list_objects_v2(Bucket=bucket)["Contents"]
+        return [entry["Key"] for entry in listed]
+
+    before = keys()
+    _, said, _ = program("gc", dst, "--json")
+    shown = json.loads(said)
+    assert keys() == before
+    code, said, _ = program("gc", dst, "--delete", "--json")
+    assert (code, json.loads(said)["kinds"]) == (0, shown["kinds"])
+    gone = set(before) - set(keys())
+    assert len(gone) == shown["objects"] > 0
+    assert program("purge", dst, KEY)[0] == 0
+    client = swift.client()
+    for key in keys():
+        data = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+        assert str(SECRET).encode() not in data
+        if key.endswith(".parquet"):
+            table = pq.read_table(io.BytesIO(data))
+            assert str(SECRET) not in str(table.to_pylist()), key
+    report = verify(dst, options=Options(readers=False, endpoint_url=swift.endpoint))
+    assert not report.violated.keys() - {"blocks.code", "chunks.pages"}
+    assert program("gc", dst, "--json")[1].count('"objects": 0') >= 8

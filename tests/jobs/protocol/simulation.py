@@ -37,6 +37,7 @@ from jobs.protocol.run import RunSettings
 from jobs.protocol.session import RunSession
 from jobs.protocol.targets import find_targets
 from jobs.protocol.units import commit_unit
+from jobs.protocol.upkeep import UpkeepSession
 from jobs.protocol.versions import BucketVersion, epoch_of
 from jobs.records import SourceItem, UnitTables
 
@@ -317,9 +318,9 @@ def purge_job(store: ObjectStore, *names: str, clock: FakeClock | None = None) -
         return Purge(store, session, found.documents, workers=1)()
 
 
-def upkeep(store: ObjectStore, dataset: Dataset, clock: FakeClock | None) -> RunSession:
+def upkeep(store: ObjectStore, dataset: Dataset, clock: FakeClock | None) -> UpkeepSession:
     """Open a session that changes nothing of how the dataset is made, taking over."""
-    return RunSession.open(
+    return UpkeepSession.open(
         store,
         settings_of(dataset, lease_seconds=60),
         clock=clock or FakeClock(),

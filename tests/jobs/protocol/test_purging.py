@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from jobs.protocol.lease import read_lease, run_ids_since_completed
 from jobs.protocol.purged import purged_ids, read_purge_lists, readmit
 from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.targets import find_targets
+from jobs.records import SourceItem
 from tests.jobs.protocol import simulation as sim
 from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
 
@@ -228,6 +230,45 @@ def test_damaged_files_of_the_sentence_store_go() -> None:
 
 
 STRIDES = [(None, 9), *(pytest.param(by, 1, marks=pytest.mark.slow) for by in (None, "format"))]
+
+
+class Mails(FakeSource):
+    """Documents of which those with ``!/`` in the key came in another."""
+
+    def items(self) -> list[SourceItem]:
+        """List the documents with what they came in."""
+        return [
+            replace(item, parent_doc_id=ids.doc_id(item.source_key.rpartition("!/")[0]))
+            if "!/" in item.source_key
+            else item
+            for item in super().items()
+        ]
+
+
+@pytest.mark.parametrize(
+    ("purged", "left"),
+    [
+        ("mail", {"d0"}),
+        ("mail!/a.zip", {"d0", "mail"}),
+        ("mail!/a.zip!/b", {"d0", "mail", "mail!/a.zip"}),
+    ],
+)
+def test_what_is_inside_goes_along(purged: str, left: set[str]) -> None:
+    """A document goes with all that came in it, and without what it came in."""
+    inside = ["mail", "mail!/a.zip", "mail!/a.zip!/b"]
+    source = Mails({key: f"{SECRET} {n}" for n, key in enumerate(inside)} | {"d0": "a|b"})
+    config = replace(config_of(), unpacks=False)
+    store = MemoryStore()
+    run_job(store, source, config)
+    sim.purge_job(store, purged)
+    sim.check_dataset(store)
+    rows = sim.plain_rows(store, "documents")
+    assert {row["source_key"] for row in rows} == left
+    gone = [f"{SECRET} {n}" for n, key in enumerate(inside) if key not in left]
+    assert traces(store, *gone) == []
+    report = run_job(store, source, config)
+    assert report["purged"] == len(gone)
+    assert {row["source_key"] for row in sim.plain_rows(store, "documents")} == left
 
 
 def sleepers(partition_by: str | None, stride: int) -> Iterator[tuple[MemoryStore, Actor, str]]:

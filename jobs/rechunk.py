@@ -131,13 +131,14 @@ def rechunk(request: RechunkRequest) -> int:
         Interrupt(teller(request.verbosity)) as interrupt,
         _session(request, config, old, new, embedder) as session,
     ):
+        n_buckets = config.output.n_buckets or old.dataset.n_buckets
+        carry_over(old.store, new, session.run_id, n_buckets)
         plan = session.make_plan(
             items,
             delete_missing=False,
             shuffle_seed=config.resources.shuffle_seed,
             tokenizer=embedder.tokenizer_description,
         )
-        carry_over(old.store, new, session.run)
         job = _Job(request=request, config=config, old=old, new=new, with_model=bool(spent))
         totals = job.work(session, interrupt)
         costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}

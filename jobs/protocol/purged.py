@@ -16,7 +16,6 @@ from chunking import ids
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
-from jobs.protocol.run import Run
 
 __all__ = [
     "UNFINISHED_PURGE",
@@ -73,12 +72,15 @@ def purged_ids(lists: Iterable[PurgeList]) -> frozenset[str]:
     return frozenset(doc_id for purge in lists for doc_id in purge.documents)
 
 
-def carry_over(old: ObjectStore, new: ObjectStore, run: Run) -> None:
-    """Keep out of a dataset made from another what was purged there: their source is the same."""
+def carry_over(old: ObjectStore, new: ObjectStore, run_id: str, n_buckets: int) -> None:
+    """Keep out of a dataset made from another what was purged there: their source is the same.
+
+    To be called before its plan is made. ``n_buckets``: of the new one.
+    """
     purged = purged_ids(read_purge_lists(old)) - purged_ids(read_purge_lists(new))
     if purged:
-        places = {doc_id: ids.bucket_of(doc_id, run.n_buckets) for doc_id in purged}
-        copied = PurgeList(run_id=run.run_id, documents=places, done=True)
+        places = {doc_id: ids.bucket_of(doc_id, n_buckets) for doc_id in purged}
+        copied = PurgeList(run_id=run_id, documents=places, done=True)
         new.create(copied.key, copied.to_bytes())
         fail_points.hit("purge.list")
 

@@ -55,10 +55,10 @@ def find_targets(
     candidates = {name: _candidates(name) for name in dict.fromkeys(names)}
     wanted = frozenset(doc_id for found in candidates.values() for doc_id in found)
     documents: dict[str, int] = {}
-    for bucket, rows in _known(store, versions, unfinished, workers):
-        documents.update((doc_id, bucket) for doc_id in _family(rows, wanted))
     for purge in lists:
         documents.update((d, purge.documents[d]) for d in wanted & purge.documents.keys())
+    for bucket, rows in _known(store, versions, unfinished, workers):
+        documents.update((doc_id, bucket) for doc_id in _family(rows, wanted))
     for key in keys_of_runs(store, "plan"):
         documents.update(_planned(store, key, wanted))
     unknown = [name for name, found in candidates.items() if documents.keys().isdisjoint(found)]

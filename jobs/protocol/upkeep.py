@@ -42,10 +42,14 @@ class UpkeepSession(RunSession):
         plan = deletion_plan(deletions)
         self._lease.check()
         self._begin(plan, self._dataset)
-        self._settles = not self._leftovers
+        self._settles = self._is_settled()
         return plan
 
     def end(self) -> None:
         """End the lease after work that needed no plan."""
         self._released = True
-        self._lease.release(completed=not self._leftovers)
+        self._lease.release(completed=self._is_settled())
+
+    def _is_settled(self) -> bool:
+        """Tell whether no unfinished run has left anything; one without a plan has not."""
+        return not any(leftover.buckets for leftover in self._leftovers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from jobs.protocol.purged import (
 from jobs.protocol.purging import Purge, Purged
 from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.targets import Targets, find_targets
+from jobs.protocol.versions import BucketVersion
 from jobs.upkeep import Opened, open_dataset, shown_size
 
 __all__ = ["PurgeRequest", "purge"]
@@ -81,10 +82,12 @@ def purge(request: PurgeRequest) -> int:
         Interrupt(tell),
         opened.session("chunkmill purge", take_over=request.take_over, on_wait=tell) as session,
     ):
+        # A run may have ended since the names were looked up, and found more inside them.
+        targets = _look_up(opened.store, names, session.versions, session.resumed)
         work = Purge(
             opened.store,
             session,
-            targets.documents,
+            targets,
             leftovers=leftovers,
             workers=STORE_WORKERS,
         )
@@ -115,17 +118,9 @@ def _targets(opened: Opened, names: Sequence[str]) -> Targets:
     Raises:
         ConfigError: some are not known.
     """
-    if not names:
-        return Targets(documents={}, unknown=())
     store = opened.store
-    targets = find_targets(
-        store,
-        names,
-        read_versions(store, list_data(store), STORE_WORKERS),
-        opened.unfinished(),
-        read_purge_lists(store),
-        workers=STORE_WORKERS,
-    )
+    versions = read_versions(store, list_data(store), STORE_WORKERS)
+    targets = _look_up(store, names, versions, opened.unfinished())
     if targets.unknown:
         shown = ", ".join(map(repr, targets.unknown[:_SHOWN]))
         more = len(targets.unknown) - _SHOWN
@@ -135,6 +130,18 @@ def _targets(opened: Opened, names: Sequence[str]) -> Targets:
         )
         raise ConfigError(msg)
     return targets
+
+
+def _look_up(
+    store: ObjectStore,
+    names: Sequence[str],
+    versions: Mapping[int, BucketVersion],
+    unfinished: Sequence[str],
+) -> Targets:
+    if not names:
+        return Targets(documents={}, parents={}, unknown=())
+    lists = read_purge_lists(store)
+    return find_targets(store, names, versions, unfinished, lists, workers=STORE_WORKERS)
 
 
 def _readmit(request: PurgeRequest, opened: Opened, names: Sequence[str]) -> int:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chunking import ids
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
+from jobs.protocol.plan import ancestry
 
 __all__ = [
     "UNFINISHED_PURGE",
@@ -33,10 +34,14 @@ UNFINISHED_PURGE = "a purge was not finished; 'chunkmill purge {}' goes on with 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeList:
-    """The documents of one purge, with their buckets; ``done``: nothing of them is left."""
+    """The documents of one purge, with their buckets; ``done``: nothing of them is left.
+
+    ``parents``: by id, what those came in that came in another document.
+    """
 
     run_id: str
     documents: Mapping[str, int]
+    parents: Mapping[str, str] = field(default_factory=dict)
     done: bool = False
 
     @property
@@ -46,7 +51,12 @@ class PurgeList:
 
     def to_bytes(self) -> bytes:
         """Return the JSON object."""
-        body = {"run_id": self.run_id, "documents": dict(self.documents), "done": self.done}
+        body = {
+            "run_id": self.run_id,
+            "documents": dict(self.documents),
+            "parents": dict(self.parents),
+            "done": self.done,
+        }
         return (json.dumps(body, sort_keys=True) + "\n").encode()
 
     @classmethod
@@ -86,13 +96,17 @@ def carry_over(old: ObjectStore, new: ObjectStore, run_id: str, n_buckets: int) 
 
 
 def readmit(store: ObjectStore, doc_ids: Iterable[str]) -> None:
-    """Take documents off the lists, so that the next run may read them again.
+    """Take documents, and what was inside them, off the lists: the next run may read them again.
 
     Only the holder of the lease calls this, and not for what a purge has still to remove.
     """
     wanted = frozenset(doc_ids)
     for purge in read_purge_lists(store):
-        left = {d: bucket for d, bucket in purge.documents.items() if d not in wanted}
+        left = {
+            doc_id: bucket
+            for doc_id, bucket in purge.documents.items()
+            if wanted.isdisjoint(ancestry(doc_id, purge.parents))
+        }
         if len(left) == len(purge.documents):
             continue
         if left:

@@ -41,7 +41,7 @@ from jobs.protocol.plan import nameless
 from jobs.protocol.publish import publish_bucket
 from jobs.protocol.purged import PurgeList, read_purge_lists
 from jobs.protocol.roll_forward import read_unit_markers
-from jobs.protocol.targets import keys_of_runs
+from jobs.protocol.targets import Targets, keys_of_runs
 from jobs.protocol.units import UnitMarker
 from jobs.protocol.upkeep import UpkeepSession
 from jobs.protocol.versions import BucketVersion
@@ -74,7 +74,7 @@ class _Work:
 class Purge:
     """One purge under a lease that is held; call it once.
 
-    ``documents``: ids and buckets; those that an earlier purge has left are added.
+    Beside the ``targets`` goes what an earlier purge has left.
     ``leftovers``: temporary files of processes that are gone.
     """
 
@@ -82,7 +82,7 @@ class Purge:
         self,
         store: ObjectStore,
         session: UpkeepSession,
-        documents: Mapping[str, int],
+        targets: Targets,
         *,
         leftovers: Sequence[ObjectInfo] = (),
         workers: int,
@@ -94,7 +94,8 @@ class Purge:
         self._lists = read_purge_lists(store)
         pending = [purge for purge in self._lists if not purge.done]
         self._documents = {d: b for purge in pending for d, b in purge.documents.items()}
-        self._documents.update(documents)
+        self._documents.update(targets.documents)
+        self._parents = targets.parents
         self._ids = pa.array(sorted(self._documents), pa.string())
         self._files = 0
 
@@ -130,7 +131,7 @@ class Purge:
         known = {doc_id for purge in pending for doc_id in purge.documents}
         fresh = {d: b for d, b in self._documents.items() if d not in known}
         if fresh:
-            purge = PurgeList(run_id=self._session.run_id, documents=fresh)
+            purge = PurgeList(run_id=self._session.run_id, documents=fresh, parents=self._parents)
             self._session.check()
             self._store.create(purge.key, purge.to_bytes())
             fail_points.hit("purge.list")

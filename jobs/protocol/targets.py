@@ -30,10 +30,12 @@ _DOC_ID = re.compile(r"[0-9a-f]{32}")
 class Targets:
     """What was named: ``documents`` with their buckets, all that is inside them included.
 
-    ``unknown``: names of which the dataset knows nothing.
+    ``parents``: by id, what those came in that came in another document. ``unknown``: names
+    of which the dataset knows nothing.
     """
 
     documents: Mapping[str, int]
+    parents: Mapping[str, str]
     unknown: tuple[str, ...]
 
 
@@ -55,14 +57,17 @@ def find_targets(
     candidates = {name: _candidates(name) for name in dict.fromkeys(names)}
     wanted = frozenset(doc_id for found in candidates.values() for doc_id in found)
     documents: dict[str, int] = {}
+    parents: dict[str, str] = {}
     for purge in lists:
         documents.update((d, purge.documents[d]) for d in wanted & purge.documents.keys())
     for bucket, rows in _known(store, versions, unfinished, workers):
-        documents.update((doc_id, bucket) for doc_id in _family(rows, wanted))
+        for doc_id in _family(rows, wanted):
+            documents[doc_id] = bucket
+            parents.update({doc_id: up} if (up := rows[doc_id]) is not None else {})
     for key in keys_of_runs(store, "plan"):
         documents.update(_planned(store, key, wanted))
     unknown = [name for name, found in candidates.items() if documents.keys().isdisjoint(found)]
-    return Targets(documents=documents, unknown=tuple(unknown))
+    return Targets(documents=documents, parents=parents, unknown=tuple(unknown))
 
 
 def keys_of_runs(store: ObjectStore, kind: str) -> list[str]:

@@ -315,7 +315,7 @@ def purge_job(store: ObjectStore, *names: str, clock: FakeClock | None = None) -
     found = find_targets(store, names, versions, unfinished, lists, workers=1)
     assert not found.unknown
     with upkeep(store, dataset, clock) as session:
-        return Purge(store, session, found.documents, workers=1)()
+        return Purge(store, session, found, workers=1)()
 
 
 def upkeep(store: ObjectStore, dataset: Dataset, clock: FakeClock | None) -> UpkeepSession:

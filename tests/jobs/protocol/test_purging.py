@@ -269,6 +269,9 @@ def test_what_is_inside_goes_along(purged: str, left: set[str]) -> None:
     report = run_job(store, source, config)
     assert report["purged"] == len(gone)
     assert {row["source_key"] for row in sim.plain_rows(store, "documents")} == left
+    readmit(store, [ids.doc_id(purged)])
+    run_job(store, source, config)
+    assert len(sim.plain_rows(store, "documents")) == len(source.documents)
 
 
 def sleepers(partition_by: str | None, stride: int) -> Iterator[tuple[MemoryStore, Actor, str]]:

@@ -290,4 +290,6 @@ def test_on_a_real_server(
             assert str(SECRET) not in str(table.to_pylist()), key
     report = verify(dst, options=Options(readers=False, endpoint_url=swift.endpoint))
     assert not report.violated.keys() - {"blocks.code", "chunks.pages"}
-    assert program("gc", dst, "--json")[1].count('"objects": 0') >= 8
+    left = json.loads(program("gc", dst, "--json")[1])["kinds"]
+    # The purge had a plan of its own, for which the one before it is an earlier one now.
+    assert {kind for kind, found in left.items() if found["objects"]} <= {"plans"}

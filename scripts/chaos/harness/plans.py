@@ -126,6 +126,8 @@ def make_schedule(name: str) -> Schedule:
     local = not real and chance.random() < 0.08  # noqa: PLR2004 - a few are enough
     n_rounds = chance.choices((1, 2, 3), (5, 4, 1))[0]
     rounds = [_round(chance, number, local=local) for number in range(n_rounds)]
+    # Where another round follows, something must be left for it to do.
+    rounds[:-1] = [_must_end(chance, turn) for turn in rounds[:-1]]
     states: list[str | None] = [None] * n_rounds
     states[0] = "second" if history == "update" else "first"
     if history == "meanwhile":

@@ -1,9 +1,11 @@
 """Named places where a test can make a process die, one after each store operation.
 
-``CHUNKMILL_FAIL_POINT=name[:nth][=exit|kill|raise]`` arms one of them: the ``nth``
-time (from 1, per process; 1 if not given) that the named point is passed, the
+``CHUNKMILL_FAIL_POINT=name[@subject][:nth][=exit|kill|raise]`` arms one of them: the
+``nth`` time (from 1, per process; 1 if not given) that the named point is passed, the
 process sends itself SIGKILL (the default), exits at once with status 70, or raises
-:class:`FailPointError`. Unset, a point costs one look into the environment.
+:class:`FailPointError`. With a subject, only its passes count; those points that are
+passed for each document have its source key for one. Several are armed with ``;``
+between them. Unset, a point costs one look into the environment.
 """
 
 from __future__ import annotations
@@ -12,10 +14,20 @@ import os
 import signal
 import threading
 from collections import Counter
+from dataclasses import dataclass
+from functools import cache
 
 from chunking.errors import ConfigError, JobError
 
-__all__ = ["FAIL_POINTS", "UPKEEP_POINTS", "VARIABLE", "FailPointError", "check_fail_point", "hit"]
+__all__ = [
+    "FAIL_POINTS",
+    "UPKEEP_POINTS",
+    "VARIABLE",
+    "WORK_POINTS",
+    "FailPointError",
+    "check_fail_point",
+    "hit",
+]
 
 VARIABLE = "CHUNKMILL_FAIL_POINT"
 EXIT_STATUS = 70
@@ -42,6 +54,7 @@ FAIL_POINTS: tuple[str, ...] = (
     "unit.structure",
     "unit.own_vectors",
     "unit.marker",
+    "run.deaths",
     "publish.index",
     "publish.boundaries",
     "publish.chunks",
@@ -74,9 +87,13 @@ UPKEEP_POINTS: tuple[str, ...] = (
 )
 """Those that ``gc`` and ``purge`` pass beside."""
 
-_NAMES = frozenset((*FAIL_POINTS, *UPKEEP_POINTS))
+WORK_POINTS: tuple[str, ...] = ("parse.start", "parse.document", "embed.start", "embed.document")
+"""Points of the stages' workers: as one is made, and before each document."""
+
+_ALL = (*FAIL_POINTS, *UPKEEP_POINTS, *WORK_POINTS)
+_NAMES = frozenset(_ALL)
 _ACTIONS = frozenset({"exit", "kill", "raise"})
-_hits: Counter[str] = Counter()
+_hits: Counter[_Armed] = Counter()
 _lock = threading.Lock()
 
 
@@ -84,19 +101,30 @@ class FailPointError(JobError):
     """A fail point armed with ``=raise`` was passed."""
 
 
-def hit(name: str) -> None:
-    """Die here if the environment asks for it; ``name`` is one of :data:`FAIL_POINTS`."""
-    armed = os.environ.get(VARIABLE)
-    if not armed:
+@dataclass(frozen=True, slots=True)
+class _Armed:
+    name: str
+    subject: str | None
+    nth: int
+    action: str
+
+
+def hit(name: str, subject: str | None = None) -> None:
+    """Die here if the environment asks for it; ``name`` is one of those above."""
+    variable = os.environ.get(VARIABLE)
+    if not variable:
         return
-    wanted, nth, action = _parse(armed)
-    if wanted != name:
-        return
+    for armed in _parse(variable):
+        if armed.name == name and armed.subject in (None, subject):
+            _pass(armed)
+
+
+def _pass(armed: _Armed) -> None:
     with _lock:
-        _hits[name] += 1
-        count = _hits[name]
-    if count == nth:
-        _die(name, action)
+        _hits[armed] += 1
+        count = _hits[armed]
+    if count == armed.nth:
+        _die(armed.name, armed.action)
 
 
 def check_fail_point() -> None:
@@ -105,21 +133,30 @@ def check_fail_point() -> None:
     Raises:
         ConfigError: the variable is set, but names no fail point or no action.
     """
-    armed = os.environ.get(VARIABLE)
-    if armed:
-        _parse(armed)
+    variable = os.environ.get(VARIABLE)
+    if variable:
+        _parse(variable)
 
 
-def _parse(armed: str) -> tuple[str, int, str]:
+@cache
+def _parse(variable: str) -> tuple[_Armed, ...]:
+    return tuple(map(_parse_one, variable.split(";")))
+
+
+def _parse_one(armed: str) -> _Armed:
     point, _, action = armed.partition("=")
-    name, _, nth = point.partition(":")
+    point, _, nth = point.partition(":")
+    name, at, subject = point.partition("@")
     action = action or "kill"
     count = nth or "1"
     if name not in _NAMES or action not in _ACTIONS or not count.isdecimal() or int(count) < 1:
-        names = ", ".join(FAIL_POINTS)
-        msg = f"{VARIABLE}={armed!r}: give name[:nth][=exit|kill|raise], with a name of: {names}"
+        names = ", ".join(_ALL)
+        msg = (
+            f"{VARIABLE}={armed!r}: give name[@subject][:nth][=exit|kill|raise], with a name of: "
+            f"{names}"
+        )
         raise ConfigError(msg)
-    return name, int(count), action
+    return _Armed(name, subject if at else None, int(count), action)
 
 
 def _die(name: str, action: str) -> None:

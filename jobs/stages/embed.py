@@ -29,6 +29,7 @@ from chunking.windows import plan_windows
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.ports import Embedder, ObjectStore
+from jobs.protocol import fail_points
 from jobs.records import ParsedDocument, UnitTables
 from jobs.stages.own_vectors import embed_chunks_alone, embed_tokenless, input_hashes
 from jobs.stages.results import (
@@ -94,6 +95,8 @@ class EmbedStage:
             self.begin(parsed)
             for parsed in sorted(documents, key=lambda parsed: parsed.plan.doc_id)
         ]
+        for result in results:
+            fail_points.hit("embed.document", result.parsed.plan.source_key)
         self.process(results)
         kept = self._keep_sentences and self._embedder.supports_late and self._passes_the_model
         return UnitTables(

@@ -12,6 +12,7 @@ from jobs.config import Config
 from jobs.meter import Report, measure
 from jobs.parsing.pool import ChildParser
 from jobs.ports import ParseOutcome, Parser
+from jobs.protocol import fail_points
 from jobs.records import ParsedDocument, PlanRow, version_tag
 from jobs.scratch import scratch_folder
 from jobs.sources.base import Source
@@ -30,6 +31,7 @@ class FetchParse:
     def __init__(
         self, source: Source, config: Config, report: Report, parser: Parser | None = None
     ) -> None:
+        fail_points.hit("parse.start")
         self._source = source
         self._report = report
         self._parser = parser or _started(config)
@@ -55,6 +57,7 @@ class FetchParse:
     def _document(self, row: PlanRow, folder: Path) -> ParsedDocument:
         # One neutral name: nothing of the outcome may hang on what a file is called.
         path = folder / "document"
+        fail_points.hit("parse.document", row.source_key)
         try:
             fetched = self._source.fetch(row.location, row.table_row, path)
         except DocumentError as error:

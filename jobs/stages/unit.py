@@ -21,6 +21,7 @@ from jobs.adapters.embedders import make_embedder
 from jobs.config import Config
 from jobs.meter import Report, Sample, measure
 from jobs.ports import Embedder, ObjectStore
+from jobs.protocol import fail_points
 from jobs.protocol.plan import PlannedDocument, PlannedUnit
 from jobs.protocol.publish import BucketJob, publish_bucket
 from jobs.protocol.run import Run
@@ -75,6 +76,7 @@ class EmbedUnit:
         threads: int | None,
         store: ObjectStore | None = None,
     ) -> None:
+        fail_points.hit("embed.start")
         self._report = report
         self._purged = run.purged
         self._stage = EmbedStage(

@@ -6,13 +6,15 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
 from chunking.errors import JobError
+from jobs.journal import Tally
 from jobs.meter import Meter, Totals
 from jobs.ports import ObjectStore
 from jobs.progress import ProgressView, Snapshot
@@ -20,7 +22,7 @@ from jobs.protocol.publish import BucketJob
 from jobs.protocol.session import RunSession
 from jobs.stages.unit import Committed, Published, commit, publish
 
-__all__ = ["Driver", "Interrupt", "Threads"]
+__all__ = ["Driver", "Interrupt", "Spent", "Threads"]
 
 COMMITS_IN_FLIGHT = 4
 PUBLISHES_IN_FLIGHT = 2
@@ -80,6 +82,19 @@ class Interrupt:
             self._tell("stopping: what is committed is published; a second signal stops at once")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What the work of a run has cost: by stage, and in workers that died."""
+
+    totals: Mapping[str, Totals]
+    deaths: Tally
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the facts for the report; ``deaths`` only where there were any."""
+        stages = {name: total.as_dict() for name, total in self.totals.items()}
+        return {"stages": stages} | ({"deaths": self.deaths.as_dict()} if self.deaths else {})
+
+
 class Tasks(Protocol):
     """Work that is going on elsewhere."""
 
@@ -104,6 +119,10 @@ class Costs(Protocol):
 
     def totals(self, *, wait: bool = False) -> dict[str, Totals]:
         """Return the newest totals that are here; with ``wait``, those of this moment."""
+        ...
+
+    def tally(self, *, wait: bool = False) -> Tally:
+        """Return what is known of dead workers; with ``wait``, as of this moment."""
         ...
 
 
@@ -175,6 +194,7 @@ class Driver:
         self._began = time.monotonic()
         self._own = Meter()
         self._remote: Costs | None = None
+        self._deaths = Tally()
         self._jobs: deque[BucketJob] = deque()
         self._committed = session.plan.n_documents - sum(
             session.plan.size_of(number) for number in session.units_to_do()
@@ -185,8 +205,8 @@ class Driver:
         # From here on there may be work of an earlier run that a stop should publish.
         interrupt.install(polite=True)
 
-    def publish_only(self) -> dict[str, Totals]:
-        """Publish what can be without a cluster; return the stages' totals."""
+    def publish_only(self) -> Spent:
+        """Publish what can be without a cluster; return what it has cost."""
         publishes = Threads(publish, PUBLISHES_IN_FLIGHT)
         jobs = self._session.ready()
         if self._interrupt.is_set():
@@ -196,10 +216,10 @@ class Driver:
         finally:
             self._view.close()
             self._interrupt.install(polite=False)
-        return self.totals()
+        return Spent(totals=self.totals(), deaths=self._deaths)
 
-    def run(self, engine: Engine, stream: Stream) -> dict[str, Totals]:
-        """Drive the job to its end, or to a clean stop when asked; return the totals."""
+    def run(self, engine: Engine, stream: Stream) -> Spent:
+        """Drive the job to its end, or to a clean stop when asked; return what it has cost."""
         self._remote = engine.meter
         commits = engine.tasks(commit, COMMITS_IN_FLIGHT)
         publishes = engine.tasks(publish, PUBLISHES_IN_FLIGHT)
@@ -208,7 +228,8 @@ class Driver:
             self._loop(stream, commits, publishes)
             if self._interrupt.is_set():
                 self._wind_down(stream, commits, publishes)
-            return self.totals(wait=True)
+            self._note_deaths(engine.meter, wait=True)
+            return Spent(totals=self.totals(wait=True), deaths=self._deaths)
         finally:
             self._view.close()
             stream.stop()
@@ -269,9 +290,17 @@ class Driver:
         if now >= self._next_check:
             self._next_check = now + _CHECK_LEASE_SECONDS
             self._session.check()
+            if self._remote is not None:
+                self._note_deaths(self._remote)
         if now >= self._next_show:
             self._next_show = now + _SHOW_SECONDS
             self._view.update(self._snapshot(now))
+
+    def _note_deaths(self, meter: Costs, *, wait: bool = False) -> None:
+        """Keep what is known of documents that kill, for the case that this process dies too."""
+        before, self._deaths = self._deaths, meter.tally(wait=wait) or self._deaths
+        if self._deaths.documents != before.documents:
+            self._session.note_deaths(self._deaths.documents)
 
     def _snapshot(self, now: float) -> Snapshot:
         return Snapshot(

@@ -147,20 +147,24 @@ class _Deaths:
 class Journal:
     """Takes what workers tell, finds the dead among them, and says how to go on.
 
-    ``node_is_lost``: whether a node is gone, and its workers with it.
+    ``attempts``: deaths that blame a document, at least two. ``known``: deaths by document,
+    by stage, that an unfinished run has left. ``node_is_lost``: whether a node is gone, and
+    its workers with it.
     """
 
-    def __init__(self, node_is_lost: Callable[[str], bool] = lambda _: False) -> None:
+    def __init__(
+        self,
+        attempts: int,
+        known: Mapping[str, Mapping[str, int]],
+        *,
+        node_is_lost: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._limit = max(attempts, LEAST_DEATHS)
         self._node_is_lost = node_is_lost
-        self._limit = LEAST_DEATHS
         self._lives: dict[str, _Life] = {}
         self._buried: set[str] = set()
         self._stages: dict[str, _Deaths] = {}
         self._with_node = 0
-
-    def open(self, attempts: int, known: Mapping[str, Mapping[str, int]]) -> None:
-        """Take the number of deaths that blame a document, and those of an unfinished run."""
-        self._limit = max(attempts, LEAST_DEATHS)
         for stage, documents in known.items():
             self._stage(stage).documents.update(documents)
 
@@ -180,9 +184,10 @@ class Journal:
         if life is None:
             return Orders()
         deaths.in_vain = 0
-        if (ended_by := deaths.ended_by.pop(unit, None)) in deaths.died_idle:
+        ended_by = deaths.ended_by.pop(unit, "")
+        if ended_by in deaths.died_idle:
             # Its result died with the process that had ended it.
-            deaths.died_idle.discard(str(ended_by))
+            deaths.died_idle.discard(ended_by)
             deaths.units[unit] += 1
         life.unit, life.document, life.ended = unit, None, False
         return Orders(

@@ -20,6 +20,7 @@ __all__ = [
     "bucket_name",
     "bucket_prefix",
     "bucket_version",
+    "deaths",
     "is_structure",
     "lease_epoch",
     "lease_heartbeat",
@@ -101,6 +102,11 @@ def plan(run_id: str) -> str:
 def report(run_id: str, suffix: str = "json") -> str:
     """Return the key of a run's report."""
     return f"{RUNS_PREFIX}{run_id}/report.{suffix}"
+
+
+def deaths(run_id: str) -> str:
+    """Return the key of what a run knew of documents that killed their worker, if any did."""
+    return f"{RUNS_PREFIX}{run_id}/deaths.json"
 
 
 def unit_markers(run_id: str) -> str:

@@ -22,8 +22,7 @@ from jobs.adapters.ray_engine import Cluster, StageSpec, plan_sizes
 from jobs.adapters.stores import open_store, prove_writable
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
-from jobs.drive import Driver, Interrupt
-from jobs.meter import Totals
+from jobs.drive import Driver, Interrupt, Spent
 from jobs.parsing.available import fix_parser
 from jobs.ports import ObjectStore
 from jobs.progress import make_view, teller
@@ -112,13 +111,12 @@ def run_job(request: RunRequest) -> int:
             tokenizer=embedder.tokenizer_description,
             **_plan_options(request),
         )
-        totals = _work(request, source, store, session, interrupt)
-        costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}
-        report = None if interrupt.is_set() else session.finish(costs)
+        spent = _work(request, source, store, session, interrupt)
+        report = None if interrupt.is_set() else session.finish(spent.as_dict())
     ending = Ending(
         store=store,
         plan=plan,
-        totals=totals,
+        totals=spent.totals,
         report=report,
         max_failed=config.limits.max_failed,
         seconds=time.monotonic() - began,
@@ -153,7 +151,7 @@ def _work(
     store: ObjectStore,
     session: RunSession,
     interrupt: Interrupt,
-) -> dict[str, Totals]:
+) -> Spent:
     """Process what the plan leaves to do; without open units there is no need of a cluster."""
     numbers = session.units_to_do()
     driver = Driver(session, store, interrupt, make_view(request.verbosity))
@@ -161,7 +159,13 @@ def _work(
         return driver.publish_only()
     config = request.config
     verbose = request.verbosity > 1
-    with connect(request.address, config.resources.cpus, verbose=verbose) as cluster:
+    with connect(
+        request.address,
+        config.resources.cpus,
+        verbose=verbose,
+        attempts=config.limits.attempts,
+        deaths=session.known_deaths,
+    ) as cluster:
         sizes = plan_sizes(cluster.cpus, _gpus(cluster, config), config.resources, len(numbers))
         report = cluster.meter.report
         # All CPUs, not the actor's share: the parsers leave theirs idle once they are done.

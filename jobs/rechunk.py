@@ -31,9 +31,9 @@ from jobs.adapters.stores import open_store, prove_writable
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
 from jobs.config_load import make_config, read_tree
-from jobs.drive import Driver, Interrupt
+from jobs.drive import Driver, Interrupt, Spent
 from jobs.local_engine import LocalCluster, LocalStream
-from jobs.meter import Report, Totals
+from jobs.meter import Report
 from jobs.ports import Embedder, ObjectStore
 from jobs.progress import make_view, teller
 from jobs.protocol.dataset import Dataset, read_dataset
@@ -140,13 +140,12 @@ def rechunk(request: RechunkRequest) -> int:
             tokenizer=embedder.tokenizer_description,
         )
         job = _Job(request=request, config=config, old=old, new=new, with_model=bool(spent))
-        totals = job.work(session, interrupt)
-        costs = {"stages": {name: total.as_dict() for name, total in totals.items()}}
-        report = None if interrupt.is_set() else session.finish(costs)
+        cost = job.work(session, interrupt)
+        report = None if interrupt.is_set() else session.finish(cost.as_dict())
     ending = Ending(
         store=new,
         plan=plan,
-        totals=totals,
+        totals=cost.totals,
         report=report,
         max_failed=config.limits.max_failed,
         seconds=time.monotonic() - began,
@@ -306,7 +305,7 @@ class _Job:
     new: ObjectStore
     with_model: bool
 
-    def work(self, session: RunSession, interrupt: Interrupt) -> dict[str, Totals]:
+    def work(self, session: RunSession, interrupt: Interrupt) -> Spent:
         """Process what the plan leaves to do."""
         numbers = session.units_to_do()
         verbosity = self.request.verbosity
@@ -318,8 +317,13 @@ class _Job:
             engine = LocalCluster()
             args = self._args(session, engine.meter.add, threads=None)
             return driver.run(engine, LocalStream(units, RechunkUnit(*args)))
-        cpus = self.config.resources.cpus
-        with connect(self.request.address, cpus, verbose=verbosity > 1) as cluster:
+        with connect(
+            self.request.address,
+            self.config.resources.cpus,
+            verbose=verbosity > 1,
+            attempts=self.config.limits.attempts,
+            deaths=session.known_deaths,
+        ) as cluster:
             stage = self._stage(session, cluster, len(units))
             return driver.run(cluster, cluster.stream(units, [stage]))
 

@@ -100,6 +100,8 @@ def _lines(ending: Ending, code: int) -> list[str]:
     lines = [_headline(report, ending.seconds)]
     if report["planned"]:
         lines += [_documents(report), _work(report), _stages(ending.totals)]
+    if "deaths" in report:
+        lines.append(_deaths(report["deaths"]))
     if purged := report.get("purged", 0):
         lines.append(f"  purged     {purged:,} listed documents were purged and stay out")
     if pending_purge(ending.store):
@@ -148,6 +150,16 @@ def _stages(totals: Mapping[str, Totals]) -> str:
         if name in totals
     )
     return f"  stages     {', '.join(parts)}"
+
+
+def _deaths(deaths: Mapping[str, Any]) -> str:
+    died = ", ".join(f"{n:,} of {stage}" for stage, n in sorted(deaths["workers"].items()))
+    parts = [f"{died} died and were started again"] if died else []
+    if deaths["with_node"]:
+        parts.append(f"{deaths['with_node']:,} went with their node")
+    if deaths["documents_given_up"]:
+        parts.append(f"documents given up after killing theirs: {deaths['documents_given_up']:,}")
+    return f"  workers    {'; '.join(parts)}"
 
 
 def _dataset(report: Mapping[str, Any]) -> str:

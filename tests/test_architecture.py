@@ -45,7 +45,7 @@ ABOVE = {
 # Each library that shapes the code is known in one place only. The verifier reads with
 # other people's tools on purpose.
 HOMES = {
-    "ray": ["jobs.adapters.ray_connect", "jobs.adapters.ray_engine"],
+    "ray": ["jobs.adapters.ray_connect", "jobs.adapters.ray_engine", "jobs.adapters.ray_meter"],
     "docling": ["jobs.parsing"],
     "docling_core": ["jobs.parsing"],
     "torch": ["jobs.adapters"],

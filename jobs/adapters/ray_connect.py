@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,17 @@ _ANSWER_SECONDS = 10.0
 
 
 @contextlib.contextmanager
-def connect(address: str | None, cpus: int = 0, *, verbose: bool = False) -> Iterator[Cluster]:
+def connect(
+    address: str | None,
+    cpus: int = 0,
+    *,
+    verbose: bool = False,
+    attempts: int = 3,
+    deaths: Mapping[str, Mapping[str, int]] | None = None,
+) -> Iterator[Cluster]:
     """Join the Ray cluster at ``address``, or the one of this Ray job, or start a local one.
+
+    ``attempts`` and ``deaths``: see :class:`jobs.journal.Journal`.
 
     Raises:
         ConfigError: no cluster answers at the address.
@@ -59,7 +68,7 @@ def connect(address: str | None, cpus: int = 0, *, verbose: bool = False) -> Ite
     if not verbose:
         _silence_logs()
     try:
-        yield Cluster(ray)
+        yield Cluster(ray, attempts=attempts, deaths=deaths)
     finally:
         sys.stdout.flush()
         ray.shutdown()
@@ -69,7 +78,11 @@ def _silence_logs() -> None:
     """Keep Ray's words off the terminal; its log files keep them, and failures are told by us."""
     import ray.data  # noqa: PLC0415 - its logging is configured when it is imported
 
-    del ray
+    # Ray prints of every worker's death, whatever ``log_to_driver`` says, to standard output.
+    # Its debugger turns that off in the same way; there is no other.
+    worker = ray._private.worker  # noqa: SLF001
+    if hasattr(worker, "_worker_logs_enabled"):
+        worker._worker_logs_enabled = False  # noqa: SLF001
     for name in ("ray", "ray.data"):
         for handler in logging.getLogger(name).handlers:
             to_terminal = isinstance(handler, logging.StreamHandler)

@@ -1,4 +1,4 @@
-"""The only file that knows Ray: it turns stages into operators and tasks.
+"""The file that turns stages into Ray's operators and tasks.
 
 One Dataset per run: the plan's rows of one unit are one block, and stay one block
 (``target_max_block_size=None``), so a unit is the grain of scheduling, retry and
@@ -17,7 +17,7 @@ import contextlib
 import math
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -28,13 +28,13 @@ import pyarrow as pa
 
 from chunking.errors import ChunkmillError, JobError
 from jobs.adapters.lookahead import Lookahead
+from jobs.adapters.ray_meter import MeterClient, WorkerJournal
 from jobs.config import ResourcesConfig
-from jobs.meter import Meter, Sample, Totals
+from jobs.journal import Watch
 
 __all__ = [
     "BlockStream",
     "Cluster",
-    "MeterClient",
     "Sizes",
     "StageSpec",
     "TaskPool",
@@ -48,13 +48,17 @@ _COMMIT_MEMORY = 256 * 2**20
 _POLL_SECONDS = 0.5
 _UNITS_AHEAD = 2
 """Units of a stage that run or wait for the next one, for each worker of the job."""
-_METER_SECONDS = 30.0
+_TASK_ATTEMPTS = 4
+"""Workers that a task may lose; more, and it is the task that kills them."""
 
 
 class Stage(Protocol):
-    """A stage: made once per actor, called once per unit."""
+    """A stage: made once per actor, called once per unit.
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    A unit's rows carry its number in the column ``unit``, and their documents' ``doc_id``.
+    """
+
+    def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
         """Return the unit's result as one table."""
         ...
 
@@ -110,69 +114,21 @@ def _holders(gpus: float, share: float) -> int:
     return int(gpus) * math.floor(1 / share + 1e-9)
 
 
-class RemoteReport:
-    """Sends a worker's samples to the meter's actor; does not wait for it."""
-
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    def __call__(self, sample: Sample) -> None:
-        """Send one sample."""
-        self._actor.add.remote(sample)
-
-
-class _MeterActor(Meter):
-    """The meter, which also keeps the first failure of a stage."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._failure: Exception | None = None
-
-    def fail(self, error: Exception) -> None:
-        """Take note of why a stage failed."""
-        self._failure = self._failure or error
-
-    def failure(self) -> Exception | None:
-        """Return the first failure."""
-        return self._failure
-
-
-class MeterClient:
-    """The meter, in an actor of its own that takes no CPU."""
-
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-        self.actor = ray.remote(num_cpus=0)(_MeterActor).remote()
-        self._asked: Any = None
-        self._last: dict[str, Totals] = {}
-        self.report = RemoteReport(self.actor)
-
-    def failure(self) -> Exception | None:
-        """Return why a stage failed, if one told."""
-        failure: Exception | None = None
-        with contextlib.suppress(self._ray.exceptions.RayError):
-            failure = self._ray.get(self.actor.failure.remote(), timeout=_METER_SECONDS)
-        return failure
-
-    def totals(self, *, wait: bool = False) -> dict[str, Totals]:
-        """Return the newest totals that are here; with ``wait``, those of this moment."""
-        # An actor that cannot be reached for a moment costs a figure, never the job.
-        with contextlib.suppress(self._ray.exceptions.RayError):
-            if self._asked is None:
-                self._asked = self.actor.totals.remote()
-            patience = _METER_SECONDS if wait else 0
-            if self._ray.wait([self._asked], timeout=patience)[0]:
-                asked, self._asked = self._asked, None
-                self._last = self._ray.get(asked)
-        return self._last
-
-
 class Cluster:
-    """A connection to Ray, local or joined, as the pipeline needs it."""
+    """A connection to Ray, local or joined, as the pipeline needs it.
 
-    def __init__(self, ray: Any) -> None:
+    ``attempts`` and ``deaths``: see :class:`jobs.journal.Journal`.
+    """
+
+    def __init__(
+        self,
+        ray: Any,
+        *,
+        attempts: int = 3,
+        deaths: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
         self._ray = ray
-        self.meter = MeterClient(ray)
+        self.meter = MeterClient(ray, attempts, deaths or {})
 
     @property
     def cpus(self) -> float:
@@ -194,14 +150,19 @@ class Cluster:
 
 
 class TaskPool:
-    """Plain Ray tasks with bounded concurrency; results are polled, never waited for."""
+    """Plain Ray tasks with bounded concurrency; results are polled, never waited for.
+
+    A task whose worker died is started again here and not by Ray, which would do so without
+    end where its memory monitor has killed it.
+    """
 
     def __init__(self, ray: Any, function: Callable[..., Any], limit: int) -> None:
         self._ray = ray
+        self._name = function.__name__.strip("_")
         # No CPU: with one, the tasks would wait until the actors end.
-        self._remote = ray.remote(num_cpus=0, memory=_COMMIT_MEMORY, max_retries=3)(function)
+        self._remote = ray.remote(num_cpus=0, memory=_COMMIT_MEMORY, max_retries=0)(function)
         self._limit = limit
-        self._running: list[Any] = []
+        self._running: dict[Any, _Try] = {}
 
     @property
     def full(self) -> bool:
@@ -213,24 +174,50 @@ class TaskPool:
 
     def submit(self, *args: Any) -> None:
         """Start a task; references among ``args`` arrive as their values."""
-        self._running.append(self._remote.remote(*args))
+        self._start(_Try(args))
 
     def poll(self, timeout: float = 0.0) -> list[Any]:
         """Return the results of tasks that have ended; raise what a task raised."""
         if not self._running:
             return []
-        done, self._running = self._ray.wait(
-            self._running, num_returns=len(self._running), timeout=timeout
-        )
-        return [_result(self._ray, ref) for ref in done]
+        refs = list(self._running)
+        done, _ = self._ray.wait(refs, num_returns=len(refs), timeout=timeout)
+        return [result for ref in done for result in self._take(ref)]
+
+    def _start(self, task: _Try) -> None:
+        self._running[self._remote.remote(*task.args)] = task
+
+    def _take(self, ref: Any) -> list[Any]:
+        """Return the result, or nothing where the task is tried again."""
+        task, errors = self._running.pop(ref), self._ray.exceptions
+        try:
+            return [self._ray.get(ref)]
+        except errors.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            raise cause from error
+        except errors.NodeDiedError:
+            self._start(task)  # nothing that the task did
+        except (errors.WorkerCrashedError, errors.OutOfMemoryError) as error:
+            if task.lost + 1 == _TASK_ATTEMPTS:
+                msg = (
+                    f"{self._name}: {_TASK_ATTEMPTS} workers in a row died of the same task "
+                    f"({type(error).__name__}); most likely memory is short: give the nodes more, "
+                    "or set a smaller resources.unit_documents; then run the same command again "
+                    "to go on"
+                )
+                raise JobError(msg) from error
+            self._start(_Try(task.args, task.lost + 1))
+        except errors.RayError as error:
+            raise _as_job_error(self._name, error) from error
+        return []
 
 
-def _result(ray: Any, ref: Any) -> Any:
-    try:
-        return ray.get(ref)
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause if isinstance(error.cause, Exception) else error
-        raise cause from error
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A task's arguments, and how many workers it has lost."""
+
+    args: tuple[Any, ...]
+    lost: int = 0
 
 
 class BlockStream:
@@ -293,20 +280,25 @@ class BlockStream:
 class _Guarded:
     """A stage that tells the driver why it failed before Ray wraps the reason in its own words.
 
-    ``folded``: whether units come as one row, and whether they go so.
+    What it begins it tells the journal. ``folded``: whether units come as one row, and
+    whether they go so.
     """
 
-    def __init__(self, spec: StageSpec, failures: Any, folded: tuple[bool, bool]) -> None:
+    def __init__(self, spec: StageSpec, meter: Any, folded: tuple[bool, bool]) -> None:
         self._name = spec.stage.__name__
-        self._failures = failures
+        self._meter = meter
         self._comes_folded, self._goes_folded = folded
+        self._journal = WorkerJournal(meter, self._name, spec.workers)
         with self._telling():
+            self._journal.start()
             self._stage = spec.stage(*spec.args)
 
     def __call__(self, unit: pa.Table) -> pa.Table:
-        with self._telling():
-            result: pa.Table = self._stage(_unfold(unit) if self._comes_folded else unit)
-        return _fold(result) if self._goes_folded else result
+        if self._comes_folded:
+            unit = _unfold(unit)
+        with self._telling(), self._journal.unit(unit) as watch:
+            result: pa.Table = self._stage(unit, watch)
+            return _fold(result) if self._goes_folded else result
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
@@ -316,7 +308,7 @@ class _Guarded:
             yield
         except Exception as error:
             told = error if isinstance(error, ChunkmillError) else _as_job_error(self._name, error)
-            ray.get(self._failures.fail.remote(told))
+            ray.get(self._meter.fail.remote(told))
             raise
 
 
@@ -350,7 +342,7 @@ def _bound_lookahead(context: Any, limit: int) -> None:
     )
 
 
-def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: Any) -> Any:
+def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], meter: Any) -> Any:
     import ray.data as ray_data  # noqa: PLC0415 - heavy; only the driver of a run needs it
 
     context = ray_data.DataContext.get_current()
@@ -366,7 +358,7 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], failures: A
         dataset = dataset.map_batches(
             # A class of its own, so that Ray's tools show the stage's name.
             type(spec.stage.__name__, (_Guarded,), {}),
-            fn_constructor_args=(spec, failures, folded),
+            fn_constructor_args=(spec, meter, folded),
             batch_size=1 if spec.gpus else None,
             batch_format="pyarrow",
             zero_copy_batch=True,

@@ -12,6 +12,7 @@ it any more.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ __all__ = [
     "fence",
     "list_data",
     "mend_changes",
+    "read_deaths",
     "read_leftovers",
     "read_unit_markers",
     "read_versions",
@@ -71,6 +73,23 @@ def _leftover(store: ObjectStore, run_id: str) -> Leftover | None:
         return None
     table = pq.read_table(pa.BufferReader(data), columns=["bucket"], use_threads=False)
     return Leftover(run_id=run_id, buckets=frozenset(column(table, "bucket")))
+
+
+def read_deaths(store: ObjectStore, run_ids: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return the deaths by document, by stage, that unfinished runs had noted.
+
+    Each run begins with what was known before it, so the largest number is the whole.
+    """
+    deaths: dict[str, dict[str, int]] = {}
+    for run_id in run_ids:
+        try:
+            noted = json.loads(store.get(layout.deaths(run_id)))
+        except ObjectNotFoundError:
+            continue
+        for stage, documents in noted.items():
+            found = deaths.setdefault(stage, {})
+            found.update((key, max(n, found.get(key, 0))) for key, n in documents.items())
+    return deaths
 
 
 def list_data(store: ObjectStore) -> dict[str, ObjectInfo]:

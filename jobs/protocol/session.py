@@ -48,6 +48,7 @@ from jobs.protocol.roll_forward import (
     fence,
     list_data,
     mend_changes,
+    read_deaths,
     read_leftovers,
     read_versions,
 )
@@ -253,6 +254,16 @@ class RunSession:
     def check(self) -> None:
         """Make sure that the lease is still held; ``LeaseLostError`` if not."""
         self._lease.check()
+
+    @property
+    def known_deaths(self) -> Mapping[str, Mapping[str, int]]:
+        """Deaths of workers by document, by stage, that unfinished runs have noted."""
+        return read_deaths(self._store, (leftover.run_id for leftover in self._leftovers))
+
+    def note_deaths(self, deaths: Mapping[str, Mapping[str, int]]) -> None:
+        """Keep deaths of workers by document, by stage: for a run that has to go on."""
+        self._store.put(layout.deaths(self.run_id), json.dumps(deaths, sort_keys=True).encode())
+        fail_points.hit("run.deaths")
 
     def finish(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
         """Check the plain view, write ``report.json``, end the lease; return the report.

@@ -28,6 +28,7 @@ from chunking.units import split_units
 from chunking.windows import plan_windows
 from jobs.adapters.words import find_word_breaks
 from jobs.config import Config
+from jobs.journal import UNWATCHED, Watch
 from jobs.ports import Embedder, ObjectStore
 from jobs.protocol import fail_points
 from jobs.records import ParsedDocument, UnitTables
@@ -89,15 +90,18 @@ class EmbedStage:
         # Whatever the documents of a unit are: tables do not come and go with them.
         self._passes_the_model = any(map(needs_vectors, config.chunking.all_settings()))
 
-    def __call__(self, documents: Sequence[ParsedDocument]) -> UnitTables:
+    def __call__(self, documents: Sequence[ParsedDocument], watch: Watch = UNWATCHED) -> UnitTables:
         """Return the rows of a unit's documents, sorted by ``doc_id``, then position."""
         results = [
             self.begin(parsed)
             for parsed in sorted(documents, key=lambda parsed: parsed.plan.doc_id)
         ]
-        for result in results:
-            fail_points.hit("embed.document", result.parsed.plan.source_key)
-        self.process(results)
+        if watch.careful:
+            for result in results:
+                self._process_alone(result, watch)
+        else:
+            self._process(results)
+        watch.together()
         kept = self._keep_sentences and self._embedder.supports_late and self._passes_the_model
         return UnitTables(
             documents=documents_table(results, fingerprint=self._fingerprint, run_id=self._run_id),
@@ -133,6 +137,19 @@ class EmbedStage:
                 result.window_hashes = known.window_hashes
                 result.vectors_UD = known.vectors_UD
         return result
+
+    def _process_alone(self, result: DocumentResult, watch: Watch) -> None:
+        """Tell that a document is begun before it is; the rows are those of doing all together."""
+        if result.document is None:
+            return
+        result.error = watch.begin(result.parsed.plan.doc_id, "embed")
+        if result.error is None:
+            self._process([result])
+
+    def _process(self, results: Sequence[DocumentResult]) -> None:
+        for result in results:
+            fail_points.hit("embed.document", result.parsed.plan.source_key)
+        self.process(results)
 
     def process(self, results: Sequence[DocumentResult]) -> None:
         """Fill results step by step; a model pass that one has already is not made again."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from chunking.errors import DocumentError
 from jobs.config import Config
+from jobs.journal import UNWATCHED, Watch
 from jobs.meter import Report, measure
 from jobs.parsing.pool import ChildParser
 from jobs.ports import ParseOutcome, Parser
@@ -37,20 +38,22 @@ class FetchParse:
         self._parser = parser or _started(config)
         self._tmp_dir = config.resources.tmp_dir
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch = UNWATCHED) -> pa.Table:
         """Return :data:`jobs.records.PARSED` rows: of each plan row, then of its members."""
         with scratch_folder(self._tmp_dir) as folder:
             documents = [
                 document
                 for row in PlanRow.from_table(unit)
-                for document in with_members(self._measured(row, folder))
+                for document in with_members(self._measured(row, folder, watch))
             ]
+        watch.together()
         return ParsedDocument.to_table(documents)
 
-    def _measured(self, row: PlanRow, folder: Path) -> ParsedDocument:
+    def _measured(self, row: PlanRow, folder: Path, watch: Watch) -> ParsedDocument:
         """Report every document by itself: a unit may take minutes."""
         began = time.monotonic()
-        document = self._document(row, folder)
+        given_up = watch.begin(row.doc_id, "parse")
+        document = _unread(row, given_up) if given_up else self._document(row, folder)
         self._report(measure("parse", time.monotonic() - began, _counts(document)))
         return document
 
@@ -62,7 +65,7 @@ class FetchParse:
             fetched = self._source.fetch(row.location, row.table_row, path)
         except DocumentError as error:
             path.unlink(missing_ok=True)
-            return _not_fetched(row, error)
+            return _unread(row, error)
         outcome = self._parser.parse(path, name=row.source_key)
         path.unlink(missing_ok=True)
         failed = outcome.document is None
@@ -83,7 +86,8 @@ def _started(config: Config) -> ChildParser:
     return parser
 
 
-def _not_fetched(row: PlanRow, error: DocumentError) -> ParsedDocument:
+def _unread(row: PlanRow, error: DocumentError) -> ParsedDocument:
+    """Return what is known of a document of which nothing could be read."""
     outcome = ParseOutcome(
         status="failed",
         format="unknown",

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from chunking.errors import JobError, UsageError
 from jobs.adapters.embedders import make_embedder
 from jobs.config import Config
+from jobs.journal import UNWATCHED, Watch
 from jobs.meter import Report, Sample, measure
 from jobs.ports import Embedder, ObjectStore
 from jobs.protocol import fail_points
@@ -87,11 +88,11 @@ class EmbedUnit:
             store=store,
         )
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch = UNWATCHED) -> pa.Table:
         """Return the unit's result as one :data:`RESULT` row."""
         began = time.monotonic()
         documents = without_purged(ParsedDocument.from_table(unit), self._purged)
-        tables = self._stage(documents)
+        tables = self._stage(documents, watch)
         self._report(measure("embed", time.monotonic() - began, _counts(tables)))
         # What came inside a document was not planned.
         planned = [document.plan for document in documents if not document.plan.parent_doc_id]
@@ -142,11 +143,11 @@ class RechunkUnit:
             same_texts=True,
         )
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch = UNWATCHED) -> pa.Table:
         """Return the unit's result as one :data:`RESULT` row."""
         began = time.monotonic()
         documents = [self._reread(row) for row in PlanRow.from_table(unit)]
-        tables = self._stage(documents)
+        tables = self._stage(documents, watch)
         self._report(measure("embed", time.monotonic() - began, _counts(tables)))
         return _pack([document.plan for document in documents], tables)
 

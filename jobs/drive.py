@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self
 
-from chunking.errors import JobError
+from chunking.errors import JobError, StoreError
 from jobs.journal import Tally
 from jobs.meter import Meter, Totals
 from jobs.ports import ObjectStore
@@ -230,6 +230,9 @@ class Driver:
                 self._wind_down(stream, commits, publishes)
             self._note_deaths(engine.meter, wait=True)
             return Spent(totals=self.totals(wait=True), deaths=self._deaths)
+        except JobError:
+            self._note_deaths(engine.meter, wait=True)
+            raise
         finally:
             self._view.close()
             stream.stop()
@@ -300,7 +303,10 @@ class Driver:
         """Keep what is known of documents that kill, for the case that this process dies too."""
         before, self._deaths = self._deaths, meter.tally(wait=wait) or self._deaths
         if self._deaths.documents != before.documents:
-            self._session.note_deaths(self._deaths.documents)
+            # It spares a run that has to go on some deaths; whatever else needs the store
+            # will say that it is out of reach.
+            with suppress(StoreError):
+                self._session.note_deaths(self._deaths.documents)
 
     def _snapshot(self, now: float) -> Snapshot:
         return Snapshot(

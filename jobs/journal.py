@@ -132,14 +132,18 @@ class _Life:
 
 @dataclass(slots=True)
 class _Deaths:
-    """The dead of one stage; ``units``: those that no document is named for."""
+    """The dead of one stage; ``units``: those that no document is named for.
+
+    ``row``: the documents that were given up since one was done.
+    """
 
     workers: int = 0
     in_vain: int = 0
     units: Counter[int] = field(default_factory=Counter)
     documents: Counter[str] = field(default_factory=Counter)
-    in_a_row: int = 0
+    row: list[str] = field(default_factory=list)
     given_up: int = 0
+    stop: str | None = None
     ended_by: dict[int, str] = field(default_factory=dict)
     died_idle: set[str] = field(default_factory=set)
 
@@ -203,7 +207,7 @@ class Journal:
         if life is None:
             return
         if life.document is not None:
-            self._stage(worker.stage).in_a_row = 0
+            self._stage(worker.stage).row.clear()
         life.document = doc_id
 
     def end(self, worker: Worker, *, careful: bool) -> None:
@@ -212,7 +216,7 @@ class Journal:
         if life is None or life.unit is None:
             return
         if not careful:
-            deaths.in_a_row = 0
+            deaths.row.clear()
         life.ended, life.document = True, None
         deaths.ended_by[life.unit] = worker.process
 
@@ -263,16 +267,22 @@ class Journal:
         deaths.documents[doc_id] += 1
         if deaths.documents[doc_id] == self._limit:
             deaths.given_up += 1
-            deaths.in_a_row += 1
+            deaths.row.append(doc_id)
 
     def _reason_to_stop(self, stage: str, unit: int) -> str | None:
         deaths = self._stage(stage)
-        if deaths.in_a_row >= BLAMED_IN_A_ROW:
-            return (
-                f"{stage}: {deaths.in_a_row} documents in a row killed their worker "
+        if len(deaths.row) >= BLAMED_IN_A_ROW:
+            deaths.stop = (
+                f"{stage}: {len(deaths.row)} documents in a row killed their worker "
                 f"{self._limit} times each, and none was done between them, so the documents are "
                 f"not to blame. {_ADVICE}"
             )
+            # The run that goes on, when this is mended, must try them.
+            for doc_id in deaths.row:
+                del deaths.documents[doc_id]
+            deaths.row.clear()
+        if deaths.stop is not None:
+            return deaths.stop
         # The first death was of the unit as a whole, before it was done with care.
         if deaths.units[unit] > self._limit:
             return (

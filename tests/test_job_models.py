@@ -36,11 +36,11 @@ info = ray.init(
 from jobs.adapters.ray_engine import Cluster, StageSpec
 
 class Passing:
-    def __call__(self, unit):
+    def __call__(self, unit, watch):
         return unit
 
 class Counting:
-    def __call__(self, unit):
+    def __call__(self, unit, watch):
         assigned = ray.get_runtime_context().get_assigned_resources()
         return pa.table({"n": [unit["n"].to_pylist()], "gpu": [assigned.get("GPU", 0.0)]})
 
@@ -48,7 +48,10 @@ def spec(stage, gpus=0.0):
     return StageSpec(stage=stage, args=(), workers=1, cpus=0.5, gpus=gpus)
 
 def seen(stages):
-    units = [pa.table({"n": list(range(size))}) for size in (3, 1, 2)]
+    units = [
+        pa.table({"n": list(range(size)), "unit": [size] * size, "doc_id": ["d"] * size})
+        for size in (3, 1, 2)
+    ]
     stream = Cluster(ray).stream(units, stages)
     found, ended = [], False
     while not ended:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.adapters.stores.memory import MemoryStore
+from jobs.journal import Tally
 from jobs.protocol.plan import Plan
 from jobs.protocol.planning import plan_run
 from jobs.protocol.run import RunSettings
@@ -67,6 +68,18 @@ def test_the_budget_decides_the_exit_code(
 ) -> None:
     """Only `failed` counts; a budget is a number or a share of all documents."""
     assert _ending(_report(**documents), budget).exit_code == code
+
+
+def test_dead_workers_are_told_where_there_were_any(capsys: pytest.CaptureFixture[str]) -> None:
+    """How many of which stage, how many went with their node, what was given up for it."""
+    report = _report(ok=3)
+    print_ending(_ending(report), as_json=False, verbosity=0)
+    assert "workers" not in capsys.readouterr().out
+    tally = Tally(workers={"FetchParse": 4, "EmbedUnit": 1}, with_node=2, given_up=1)
+    print_ending(_ending(report | {"deaths": tally.as_dict()}), as_json=False, verbosity=0)
+    text = capsys.readouterr().out
+    for part in ("1 of EmbedUnit, 4 of FetchParse died", "2 went with", "killing theirs: 1"):
+        assert part in text
 
 
 def test_the_summary_says_what_where_and_how_to_read_it(

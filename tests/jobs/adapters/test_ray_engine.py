@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,8 +16,9 @@ from hypothesis import strategies as st
 
 from chunking.errors import ConfigError, DocumentError, JobError, ModelError
 from jobs.adapters.ray_connect import check_answers
-from jobs.adapters.ray_engine import Cluster, StageSpec, TaskPool, plan_sizes
+from jobs.adapters.ray_engine import BlockStream, Cluster, StageSpec, TaskPool, plan_sizes
 from jobs.config import ResourcesConfig
+from jobs.journal import Watch
 
 
 @pytest.mark.parametrize(
@@ -73,9 +77,11 @@ class Twice:
     def __init__(self, factor: int) -> None:
         self._factor = factor
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
         """Return the unit with every value multiplied."""
-        return pa.table({"n": [value * self._factor for value in unit["n"].to_pylist()]})
+        del watch
+        values = [value * self._factor for value in unit["n"].to_pylist()]
+        return unit.set_column(unit.column_names.index("n"), "n", pa.array(values))
 
 
 class Failing:
@@ -86,10 +92,55 @@ class Failing:
             raise error
         self._error = error
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
         """Fail."""
-        del unit
+        del unit, watch
         raise self._error
+
+
+class Deadly:
+    """A stage that is killed in the middle of some documents; what is given up is -1.
+
+    ``once``: a file for each of the values that kill the first time only.
+    """
+
+    def __init__(self, always: set[int], once: Path) -> None:
+        self._always = always
+        self._once = once
+
+    def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
+        """Return the unit's values."""
+        rows = zip(unit["doc_id"].to_pylist(), unit["n"].to_pylist(), strict=True)
+        return pa.table({"n": [self._value(doc_id, n, watch) for doc_id, n in rows]})
+
+    def _value(self, doc_id: str, n: int, watch: Watch) -> int:
+        if watch.begin(doc_id, "parse") is not None:
+            return -1
+        mark = self._once / str(n)
+        if n in self._always or mark.exists():
+            mark.unlink(missing_ok=True)
+            _die()
+        return n
+
+
+class DeadOnArrival:
+    """A stage that is killed while it is made."""
+
+    def __init__(self) -> None:
+        _die()
+
+
+def _die(mark: Path | None = None) -> str:
+    if mark is None or mark.exists():
+        if mark is not None:
+            mark.unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "alive"
+
+
+def _unit(number: int, *values: int) -> pa.Table:
+    names = [f"doc-{value}" for value in values]
+    return pa.table({"unit": [number] * len(values), "doc_id": names, "n": values})
 
 
 def _add(table: pa.Table, number: int) -> int:
@@ -112,7 +163,7 @@ def cluster(local_ray: None) -> Cluster:
     del local_ray
     import ray  # noqa: PLC0415 - after the fixture has set its environment
 
-    return Cluster(ray)
+    return Cluster(ray, attempts=2)
 
 
 def _spec(stage: type, *args: object) -> StageSpec:
@@ -122,7 +173,7 @@ def _spec(stage: type, *args: object) -> StageSpec:
 @pytest.mark.ray
 def test_units_stay_whole_and_reach_tasks(cluster: Cluster) -> None:
     """Each unit goes through the stages as one block, and its result into a task."""
-    units = [pa.table({"n": [i, i + 1]}) for i in range(5)]
+    units = [_unit(i, i, i + 1) for i in range(5)]
     stream = cluster.stream(units, [_spec(Twice, 2), _spec(Twice, 5)])
     tasks = cluster.tasks(_add, limit=2)
     results: list[int] = []
@@ -145,21 +196,23 @@ class Marking:
         self._name = name
         self._seconds = seconds
 
-    def __call__(self, unit: pa.Table) -> pa.Table:
+    def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
         """Return the unit, with how many the first stage had begun and this one had done."""
+        del watch
         number = unit["n"][0].as_py()
         (self._folder / f"{self._name}-begun-{number}").touch()
         begun = len(list(self._folder.glob("first-begun-*")))
         done = len(list(self._folder.glob("second-done-*")))
         time.sleep(self._seconds)
         (self._folder / f"{self._name}-done-{number}").touch()
-        return pa.table({"n": [number], "ahead": [begun - done]})
+        ahead = pa.array([begun - done])
+        return unit.select(["unit", "doc_id", "n"]).append_column("ahead", ahead)
 
 
 @pytest.mark.ray
 def test_a_quick_stage_waits_for_a_slow_one(cluster: Cluster, tmp_path: Path) -> None:
     """However small its results are, a stage is a few units ahead, also while the next starts."""
-    units = [pa.table({"n": [i]}) for i in range(60)]
+    units = [_unit(i, i) for i in range(60)]
     stages = [_spec(Marking, tmp_path, "first", 0.0), _spec(Marking, tmp_path, "second", 0.05)]
     stream = cluster.stream(units, stages)
     tasks = cluster.tasks(_ahead, limit=2)
@@ -187,7 +240,7 @@ def test_a_stage_says_why_it_failed(cluster: Cluster, *, early: bool) -> None:
         def __init__(self) -> None:
             super().__init__(ModelError("no such model"), early=early)
 
-    stream = cluster.stream([pa.table({"n": [1]})], [_spec(Stage)])
+    stream = cluster.stream([_unit(0, 1)], [_spec(Stage)])
     with pytest.raises(ModelError, match="no such model"):
         _exhaust(stream)
 
@@ -200,7 +253,7 @@ def test_a_defect_is_one_line(cluster: Cluster) -> None:
         def __init__(self) -> None:
             super().__init__(ZeroDivisionError("by nothing"), early=False)
 
-    stream = cluster.stream([pa.table({"n": [1]})], [_spec(Broken)])
+    stream = cluster.stream([_unit(0, 1)], [_spec(Broken)])
     with pytest.raises(JobError, match="Broken failed: ZeroDivisionError: by nothing"):
         _exhaust(stream)
 
@@ -210,12 +263,57 @@ def _poll_all(tasks: TaskPool) -> None:
         tasks.poll(0.5)
 
 
-def _exhaust(stream: object) -> None:
-    deadline = time.monotonic() + 120
+def _exhaust(stream: BlockStream) -> list[Any]:
+    results, deadline = [], time.monotonic() + 240
     while time.monotonic() < deadline:
-        _, ended = stream.next(0.2)  # type: ignore[attr-defined]
+        result, ended = stream.next(0.2)
         if ended:
-            return
+            break
+        results += [result] if result is not None else []
+    return results
+
+
+@pytest.mark.ray
+def test_a_document_that_kills_its_worker_costs_itself(cluster: Cluster, tmp_path: Path) -> None:
+    """It is given up after two deaths of its own; who dies once by chance changes nothing."""
+    import ray  # noqa: PLC0415 - after the fixture has set its environment
+
+    (tmp_path / "5").touch()
+    stage = _spec(Deadly, {2}, tmp_path)
+    stream = cluster.stream([_unit(0, 1, 2, 3), _unit(1, 4, 5)], [stage])
+    found = sorted(ray.get(block)["n"].to_pylist() for block in _exhaust(stream))
+    assert found == [[1, -1, 3], [4, 5]]
+    tally = cluster.meter.tally(wait=True)
+    assert tally.documents == {"Deadly": {"doc-2": 2}}
+    assert tally.workers == {"Deadly": 4}
+    assert (tally.given_up, tally.with_node) == (1, 0)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_stage_that_dies_while_it_is_made_is_given_up(cluster: Cluster) -> None:
+    """Ray would start it again for ever; one line says which stage, how often, what to do."""
+    stream = cluster.stream([_unit(0, 1)], [_spec(DeadOnArrival)])
+    with pytest.raises(JobError, match=r"DeadOnArrival: 5 workers in a row died.*memory"):
+        _exhaust(stream)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_task_whose_worker_dies_is_tried_again_but_not_for_ever(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """One death is nothing; four in a row are the task's own, told in one line."""
+    tasks, mark = cluster.tasks(_die, limit=2), tmp_path / "once"
+    mark.touch()
+    tasks.submit(mark)
+    found: list[Any] = []
+    while tasks:
+        found += tasks.poll(0.5)
+    assert found == ["alive"]
+    tasks.submit()
+    with pytest.raises(JobError, match=r"die: 4 workers in a row died.*WorkerCrashedError"):
+        _poll_all(tasks)
 
 
 @pytest.mark.ray

@@ -52,4 +52,5 @@ def _work(  # noqa: PLR0917 - as they come
         readmit(store, map(ids.doc_id, names))
     else:
         settings = sim.settings(config, partition_by="format", n_buckets=1)
-        sim.run_job(store, sim.FakeSource(documents), settings)
+        deaths = {"Stage": {"d0": 1}}
+        sim.run_job(store, sim.FakeSource(documents), settings, deaths=deaths)

@@ -259,9 +259,13 @@ def run_job(
     take_over: bool = True,
     twins: bool = False,
     interrupt_after: int | None = None,
+    deaths: dict[str, dict[str, int]] | None = None,
     **plan: Any,
 ) -> dict[str, object]:
-    """Do one whole run; ``twins`` makes every attempt twice, an interruption stops early."""
+    """Do one whole run; ``twins`` makes every attempt twice, an interruption stops early.
+
+    ``deaths``: to be noted after each unit.
+    """
     with RunSession.open(
         store,
         config,
@@ -278,6 +282,8 @@ def run_job(
                 unit = session.unit(number)
                 marker = commit_unit(store, session.run, unit, process(unit, source, config))
             session.unit_done(marker)
+            if deaths is not None:
+                session.note_deaths(deaths)
             publish(store, session, session.ready(), twins=twins)
         publish(store, session, session.ready(), twins=twins)
         publish(store, session, session.remaining(), twins=twins)

@@ -232,6 +232,19 @@ def test_raises_at_the_nth_time(monkeypatch: pytest.MonkeyPatch) -> None:
         fail_points.hit("unit.marker")
 
 
+def test_raises_for_its_subject_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several points are armed at once, and each for one document; only its passes count."""
+    monkeypatch.setattr(fail_points, "_hits", fail_points.Counter())
+    monkeypatch.setenv(VARIABLE, "parse.document@a.md:2=raise;embed.document@b.md=raise")
+    fail_points.check_fail_point()
+    for subject in ("b.md", "a.md", None):
+        fail_points.hit("parse.document", subject)
+    with pytest.raises(fail_points.FailPointError, match=r"parse\.document"):
+        fail_points.hit("parse.document", "a.md")
+    with pytest.raises(fail_points.FailPointError, match=r"embed\.document"):
+        fail_points.hit("embed.document", "b.md")
+
+
 def test_exits_at_once() -> None:
     """The action ``exit`` ends the process with its own status and no clean-up."""
     code = "from jobs.protocol import fail_points as f; f.hit('plan.create'); print('survived')"

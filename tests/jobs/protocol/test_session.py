@@ -68,6 +68,19 @@ def test_run_again_has_nothing_to_do() -> None:
     assert requests["get_tail"] == 0
 
 
+def test_deaths_are_known_to_the_run_that_goes_on_only() -> None:
+    """What runs noted of documents that kill is added up until one completes; then forgotten."""
+    store, documents = MemoryStore(), source()
+    notes = [{"Stage": {"d1": 1, "d2": 2}}, {"Stage": {"d1": 2}, "Other": {"d1": 1}}]
+    for deaths in notes:
+        run_job(store, documents, settings(), interrupt_after=2, deaths=deaths)
+    with RunSession.open(store, settings(), clock=FakeClock(), heartbeat=False) as session:
+        assert session.known_deaths == {"Stage": {"d1": 2, "d2": 2}, "Other": {"d1": 1}}
+    run_job(store, documents, settings())
+    with RunSession.open(store, settings(), clock=FakeClock(), heartbeat=False) as session:
+        assert session.known_deaths == {}
+
+
 def test_killed_run_loses_no_finished_work() -> None:
     """What was committed in units before the kill is adopted and not processed again."""
     store, documents = MemoryStore(), source()

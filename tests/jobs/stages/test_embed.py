@@ -16,6 +16,7 @@ from chunking.pooling import TokenRange
 from jobs.adapters.hash_embedder import HashEmbedder
 from jobs.adapters.sentence_transformer import SentenceTransformerEmbedder
 from jobs.config import Config, ModelConfig
+from jobs.journal import Orders, Watch
 from jobs.ports import Embedder, ParseOutcome
 from jobs.records import ParsedDocument, PlanRow, UnitTables
 from jobs.stages.embed import EmbedStage
@@ -288,6 +289,32 @@ def test_rows_do_not_depend_on_order_or_company() -> None:
         joined = pa.concat_tables([getattr(tables, name) for tables in alone])
         order = pc.sort_indices(joined["doc_id"])
         assert joined.take(order).equals(getattr(together, name).combine_chunks()), name
+
+
+@pytest.mark.parametrize("vectors_by", ["late", "blend"])
+def test_done_with_care_a_unit_has_the_same_rows(vectors_by: str) -> None:
+    """Document by document, each told before, all rows are those of the unit as a whole."""
+    told: list[str | None] = []
+    config = settings(vectors=vectors_by)
+    together = stage(config)(corpus())
+    apart = stage(config)(corpus(), Watch(careful=True, tell=told.append))
+    assert_equal(together, apart)
+    assert told[-1] is None
+    with_text = [d for d in corpus() if d.outcome.document is not None]
+    assert sorted(filter(None, told)) == sorted(d.plan.doc_id for d in with_text)
+
+
+def test_a_document_that_kills_workers_is_given_up() -> None:
+    """Its row has failed at this stage and may be tried again; the others' rows are the same."""
+    doc_id = ids.doc_id("long")
+    watch = Watch(Orders(suspects={doc_id: 2}, limit=2), careful=True)
+    whole, rest = stage(settings())(corpus()), stage(settings())(corpus(), watch)
+    (row,) = rows_of(rest, "documents", "long")
+    found = [row[name] for name in ("status", "error_stage", "error_kind", "retryable", "n_chunks")]
+    assert found == ["failed", "embed", "crashed", True, 0]
+    others = pc.field("doc_id") != doc_id
+    assert rest.chunks.equals(whole.chunks.filter(others))
+    assert rest.boundaries.equals(whole.boundaries.filter(others))
 
 
 def test_late_vectors_are_pooled_from_the_stored_units() -> None:

@@ -9,6 +9,7 @@ from chunking import ids
 from chunking.errors import DocumentError
 from chunking.model import Block, Document
 from jobs.config import Config
+from jobs.journal import UNWATCHED, Orders, Watch
 from jobs.meter import Sample
 from jobs.parsing.outcomes import failed
 from jobs.ports import Member, ParseOutcome
@@ -59,7 +60,10 @@ class Reader:
 
 
 def _run(
-    texts: dict[str, str | None], reader: Reader, samples: list[Sample]
+    texts: dict[str, str | None],
+    reader: Reader,
+    samples: list[Sample],
+    watch: Watch = UNWATCHED,
 ) -> list[ParsedDocument]:
     stage = FetchParse(Shelf(texts), Config(), samples.append, parser=reader)
     rows = [
@@ -76,7 +80,7 @@ def _run(
         )
         for key in texts
     ]
-    return ParsedDocument.from_table(stage(PlanRow.to_table(rows)))
+    return ParsedDocument.from_table(stage(PlanRow.to_table(rows), watch))
 
 
 def test_a_document_that_is_gone_costs_itself() -> None:
@@ -88,6 +92,21 @@ def test_a_document_that_is_gone_costs_itself() -> None:
     assert (lost.error_stage, lost.outcome.error_kind) == ("fetch", "network")
     assert (lost.outcome.retryable, lost.doc_version, lost.etag) == (True, None, "listed")
     assert sum(sample.counts["documents"] for sample in samples) == 3
+    assert sum(sample.counts["failed"] for sample in samples) == 1
+
+
+def test_a_document_that_kills_workers_is_not_touched() -> None:
+    """It is neither fetched nor parsed; the others are told of, each before it is begun."""
+    told: list[str | None] = []
+    orders = Orders(suspects={"b": 3, "c": 2}, limit=3)
+    watch = Watch(orders, careful=True, tell=told.append)
+    samples: list[Sample] = []
+    documents = _run({"a": "one", "b": "two", "c": "three"}, Reader(), samples, watch)
+    assert [d.outcome.status for d in documents] == ["ok", "failed", "ok"]
+    lost = documents[1]
+    assert (lost.error_stage, lost.outcome.error_kind) == ("parse", "crashed")
+    assert (lost.outcome.retryable, lost.doc_version, lost.etag) == (True, None, "listed")
+    assert told == ["a", None, "c", None]
     assert sum(sample.counts["failed"] for sample in samples) == 1
 
 

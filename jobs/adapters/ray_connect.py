@@ -78,9 +78,10 @@ def _silence_logs() -> None:
     """Keep Ray's words off the terminal; its log files keep them, and failures are told by us."""
     import ray.data  # noqa: PLC0415 - its logging is configured when it is imported
 
+    del ray
     # Ray prints of every worker's death, whatever ``log_to_driver`` says, to standard output.
     # Its debugger turns that off in the same way; there is no other.
-    worker = ray._private.worker  # noqa: SLF001
+    worker: Any = sys.modules.get("ray._private.worker")
     if hasattr(worker, "_worker_logs_enabled"):
         worker._worker_logs_enabled = False  # noqa: SLF001
     for name in ("ray", "ray.data"):

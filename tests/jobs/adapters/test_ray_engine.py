@@ -264,7 +264,7 @@ def _poll_all(tasks: TaskPool) -> None:
 
 
 def _exhaust(stream: BlockStream) -> list[Any]:
-    results, deadline = [], time.monotonic() + 240
+    results, deadline = [], time.monotonic() + 500
     while time.monotonic() < deadline:
         result, ended = stream.next(0.2)
         if ended:

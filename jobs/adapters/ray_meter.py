@@ -55,7 +55,8 @@ class _MeterActor(Meter, Journal):
 def _node_is_lost(node: str) -> bool:
     import ray  # noqa: PLC0415 - in the actor, where it is loaded
 
-    return not any(row["NodeID"] == node and row["Alive"] for row in ray.nodes())
+    rows = ray.nodes()  # type: ignore[no-untyped-call]
+    return not any(row["NodeID"] == node and row["Alive"] for row in rows)
 
 
 class _Newest:

@@ -15,7 +15,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from chunking.errors import ChunkmillError, JobError, UsageError
+from chunking.errors import ChunkmillError, JobError, StoreError, UsageError
 from jobs.config import Config
 from jobs.config_load import load_config
 
@@ -324,6 +324,8 @@ def config_check(
 
 def _fail(error: ChunkmillError) -> NoReturn:
     message = " ".join(str(error).split())
+    if isinstance(error, StoreError):
+        message += "; run the same command again to go on"
     sys.stderr.write(f"chunkmill: {message}\n")
     sys.exit(EXIT_USAGE if isinstance(error, UsageError) else EXIT_FAILED)
 

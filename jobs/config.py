@@ -63,6 +63,9 @@ class SourceConfig(Section):
     """Profile of the AWS configuration files."""
     anonymous: bool = False
     """Read SRC without credentials (public buckets)."""
+    retry_seconds: PositiveFloat = 600.0
+    """How long a store of SRC or DST that fails, throttles or does not answer is asked again; then
+    the job ends, and the same command goes on where it stopped."""
 
 
 class ParserConfig(Section):

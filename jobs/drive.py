@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 
 from chunking.errors import JobError, StoreError
 from jobs.journal import Tally
-from jobs.meter import Meter, Totals
+from jobs.meter import Meter, Totals, report_costs
 from jobs.ports import ObjectStore
 from jobs.progress import ProgressView, Snapshot
 from jobs.protocol.publish import BucketJob
@@ -90,9 +90,12 @@ class Spent:
     deaths: Tally
 
     def as_dict(self) -> dict[str, object]:
-        """Return the facts for the report; ``deaths`` only where there were any."""
-        stages = {name: total.as_dict() for name, total in self.totals.items()}
-        return {"stages": stages} | ({"deaths": self.deaths.as_dict()} if self.deaths else {})
+        """Return the facts for the report; ``deaths`` only where there were any.
+
+        To be called once, when all work is done: see :func:`jobs.meter.report_costs`.
+        """
+        deaths = {"deaths": self.deaths.as_dict()} if self.deaths else {}
+        return {**report_costs(self.totals), **deaths}
 
 
 class Tasks(Protocol):

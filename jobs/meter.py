@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 
 import psutil
 
-__all__ = ["Meter", "Report", "Sample", "Totals", "measure"]
+from jobs.traffic import TRAFFIC, store_report
+
+__all__ = ["Meter", "Report", "Sample", "Totals", "measure", "report_costs"]
 
 
 _FAMILY_SECONDS = 1.0
@@ -26,6 +28,8 @@ class Sample:
     ``counts`` adds up (documents, failed, bytes, tokens, chunks); ``seconds`` is the
     unit's wall time. ``cpu_seconds`` and ``rss_bytes`` are of the worker and its
     children since the worker began: the former grows, of the latter the peak counts.
+    ``store``: what the worker's process asked of the stores since its last sample, as
+    :class:`jobs.traffic.Traffic` counts it.
     """
 
     stage: str
@@ -34,6 +38,7 @@ class Sample:
     cpu_seconds: float
     rss_bytes: int
     counts: Mapping[str, float]
+    store: Mapping[str, float] = field(default_factory=dict)
 
 
 Report = Callable[[Sample], None]
@@ -48,6 +53,7 @@ class Totals:
     seconds: float = 0.0
     cpu_by_worker: dict[str, float] = field(default_factory=dict)
     peak_rss_by_worker: dict[str, int] = field(default_factory=dict)
+    store: Counter[str] = field(default_factory=Counter)
 
     @property
     def cpu_seconds(self) -> float:
@@ -80,6 +86,7 @@ class Meter:
         """Take one sample into the totals of its stage."""
         totals = self._totals.setdefault(sample.stage, Totals())
         totals.counts.update(sample.counts)
+        totals.store.update(sample.store)
         totals.seconds += sample.seconds
         totals.cpu_by_worker[sample.worker] = sample.cpu_seconds
         peak = totals.peak_rss_by_worker.get(sample.worker, 0)
@@ -100,7 +107,22 @@ def measure(stage: str, seconds: float, counts: Mapping[str, float]) -> Sample:
         cpu_seconds=cpu,
         rss_bytes=rss,
         counts=counts,
+        store=TRAFFIC.take(),
     )
+
+
+def report_costs(totals: Mapping[str, Totals]) -> dict[str, object]:
+    """Return the sections ``stages`` and ``store`` of a report, this process's requests included.
+
+    To be called when all work is done: what this process asks of a store later is not in it.
+    """
+    asked = Counter(TRAFFIC.take())
+    for total in totals.values():
+        asked.update(total.store)
+    return {
+        "stages": {name: total.as_dict() for name, total in totals.items()},
+        "store": store_report(asked),
+    }
 
 
 class _Family:

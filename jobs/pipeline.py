@@ -34,6 +34,7 @@ from jobs.sources import Source, open_source
 from jobs.stages.fetch_parse import FetchParse
 from jobs.stages.unit import EmbedUnit, plan_table
 from jobs.summary import Ending, print_ending, print_plan
+from jobs.traffic import TRAFFIC
 
 __all__ = ["RunRequest", "run_job"]
 
@@ -73,11 +74,14 @@ def run_job(request: RunRequest) -> int:
     """
     began = time.monotonic()
     config = request.config
+    TRAFFIC.take()  # what is counted is this run's
     check_answers(request.address)
     source = open_source(request.src, config, request.dst)
     items = _listed(source, request.source_name)
     store = open_store(request.dst, config.source)
-    if not request.dry_run:
+    if request.dry_run:
+        store.reach()
+    else:
         prove_writable(store)
     # A missing extra, hook or weight is told before anything is written.
     find_word_breaks(config.parser.words)
@@ -112,7 +116,7 @@ def run_job(request: RunRequest) -> int:
             **_plan_options(request),
         )
         spent = _work(request, source, store, session, interrupt)
-        report = None if interrupt.is_set() else session.finish(spent.as_dict())
+        report = None if interrupt.is_set() else session.finish(spent.as_dict)
     ending = Ending(
         store=store,
         plan=plan,

@@ -55,6 +55,7 @@ from jobs.stages.embed import needs_vectors
 from jobs.stages.reread import DatasetFacts
 from jobs.stages.unit import RechunkUnit, plan_table
 from jobs.summary import Ending, print_ending
+from jobs.traffic import TRAFFIC
 
 __all__ = ["RechunkRequest", "rechunk"]
 
@@ -111,11 +112,14 @@ def rechunk(request: RechunkRequest) -> int:
         JobError: it could not be finished; running it again goes on.
     """
     began = time.monotonic()
+    TRAFFIC.take()  # what is counted is this run's
     check_answers(request.address)
     tree = read_tree(request.config_file, request.assignments)
     source = make_config({"source": tree.get("source", {})}).source
     new = open_store(request.new_dst, source)
-    old = _read_old(open_store(request.dst, source))
+    dst = open_store(request.dst, source, role="source")
+    dst.reach()
+    old = _read_old(dst)
     _check_apart(old.store.url, new.url)
     config = _configuration(old, tree)
     find_word_breaks(config.parser.words)
@@ -141,7 +145,7 @@ def rechunk(request: RechunkRequest) -> int:
         )
         job = _Job(request=request, config=config, old=old, new=new, with_model=bool(spent))
         cost = job.work(session, interrupt)
-        report = None if interrupt.is_set() else session.finish(cost.as_dict())
+        report = None if interrupt.is_set() else session.finish(cost.as_dict)
     ending = Ending(
         store=new,
         plan=plan,

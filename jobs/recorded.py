@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from chunking.errors import DestinationError, ModelError, StoreError
+from chunking.errors import DestinationError, ModelError
 from jobs import layout
 from jobs.adapters.embedders import make_embedder
 from jobs.adapters.hash_embedder import PREFIX
@@ -18,6 +18,7 @@ from jobs.config import LIMITS_OF_OUTPUT, STAGE_VERSIONS, Config
 from jobs.ports import Embedder, ModelFacts, ObjectStore
 from jobs.protocol.dataset import Dataset, tokenizer_digest
 from jobs.protocol.run import RunSettings
+from jobs.protocol.written import get_verified
 
 __all__ = ["Recorded", "read_record", "recorded_embedder", "run_settings", "settings_record"]
 
@@ -116,11 +117,8 @@ def read_record(store: ObjectStore, dataset: Dataset) -> Recorded:
 def _tokenizer(store: ObjectStore, digest: str | None) -> str | None:
     if digest is None:
         return None
-    data = store.get(layout.tokenizer(digest))
-    if tokenizer_digest(data) != digest:
-        msg = f"{store.uri(layout.tokenizer(digest))} is damaged"
-        raise StoreError(msg)
-    return data.decode()
+    key = layout.tokenizer(digest)
+    return get_verified(store, key, lambda data: tokenizer_digest(data) == digest).decode()
 
 
 def recorded_embedder(

@@ -25,6 +25,7 @@ def show_status(dst: str, config: Config, *, as_json: bool) -> None:
         DestinationError: there is no dataset.
     """
     store = open_store(dst, config.source)
+    store.reach()
     state = read_state(store)
     if state is None:
         msg = f"{store.url} holds no dataset"

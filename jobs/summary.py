@@ -106,6 +106,7 @@ def _lines(ending: Ending, code: int) -> list[str]:
         lines.append(f"  purged     {purged:,} listed documents were purged and stay out")
     if pending_purge(ending.store):
         lines.append(f"  purge      {UNFINISHED_PURGE.format(ending.store.url)}")
+    lines += _stores(report)
     lines += [_dataset(report), f"  output     {ending.store.url}"]
     lines.append(f"  read it    {reading_line(ending.store)}")
     if code == EXIT_OVER_BUDGET:
@@ -160,6 +161,19 @@ def _deaths(deaths: Mapping[str, Any]) -> str:
     if deaths["documents_given_up"]:
         parts.append(f"documents given up after killing theirs: {deaths['documents_given_up']:,}")
     return f"  workers    {'; '.join(parts)}"
+
+
+def _stores(report: Mapping[str, Any]) -> list[str]:
+    """Return a line per store that made the run wait."""
+    lines = []
+    for role, asked in report.get("store", {}).items():
+        retries, throttles = asked["retries"], asked["throttles"]
+        if retries or throttles:
+            lines.append(
+                f"  {role:<10} {retries:,} requests repeated, {throttles:,} throttled,"
+                f" {asked['failures']:,} given up; {duration(asked['wait_seconds'])} of waiting"
+            )
+    return lines
 
 
 def _dataset(report: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -32,6 +33,10 @@ def test_samples_through_swift(swift: S3Server) -> None:
     run = ("run", source, out, *FAST, "--max-failed", "0", "--json", *endpoint)
     done = chunkmill(*run, environment=environment)
     assert done.returncode == 3, done.stderr
+    asked = json.loads(done.stdout)["report"]["store"]
+    assert asked["source"]["requests"]["get"] >= len(samples())
+    assert {"copy", "create", "get", "list", "put"} <= asked["dataset"]["requests"].keys()
+    assert asked["dataset"]["failures"] == 0
     verified = chunkmill("verify", out, source, *endpoint, environment=environment)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     keys = swift.client().list_objects_v2(Bucket=bucket, Prefix="out/documents/")["Contents"]

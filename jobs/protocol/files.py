@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from chunking import schemas
-from chunking.errors import StoreError
 from jobs import layout
 from jobs.ports import ObjectStore
+from jobs.protocol.written import get_verified
 
 __all__ = [
     "DATA_KEY",
@@ -165,12 +165,11 @@ def read_table(store: ObjectStore, file: DataFile) -> pa.Table:
     """Return the rows of a file.
 
     Raises:
-        StoreError: the bytes are not those that were committed.
+        StoreError: the bytes are not those that were committed, also when read once more.
     """
-    data = store.get(file.key)
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        msg = f"{store.uri(file.key)} does not hold the bytes that were committed"
-        raise StoreError(msg)
+    data = get_verified(
+        store, file.key, lambda data: hashlib.sha256(data).hexdigest() == file.sha256
+    )
     table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
     return table.replace_schema_metadata(None)
 

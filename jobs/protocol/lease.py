@@ -21,10 +21,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chunking.errors import LeaseHeldError, LeaseLostError, ObjectNotFoundError, StoreError
-from jobs import layout
+from jobs import layout, patience
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.files import new_attempt
+from jobs.protocol.written import get_json
 
 __all__ = [
     "Lease",
@@ -38,6 +39,8 @@ __all__ = [
 
 _BEATS_PER_LEASE = 12
 _POLLS_PER_LEASE = 60
+_LONGEST_GAP_POLLS = 4
+"""Polls' time that a gap between two looks at a lease counts for at most."""
 
 
 class SystemClock:
@@ -112,6 +115,17 @@ class Lease:
             raise _lost(self._store.url, self.run_id)
         check_lease(self._store, self.run_id)
 
+    def notice(self) -> None:
+        """Say whether the heartbeat has found the lease lost: no request while it beats.
+
+        So a driver goes on showing its progress while the store does not answer.
+
+        Raises:
+            LeaseLostError: another run has taken the dataset over.
+        """
+        if self._thread is None or self._lost:
+            self.check()
+
     def release(self, *, completed: bool) -> None:
         """End the lease; ``completed`` says that everything planned was published."""
         self._stop.set()
@@ -123,14 +137,16 @@ class Lease:
     def _keep_beating(self, interval: float) -> None:
         while not self._stop.wait(interval):
             try:
-                self.beat()
-                check_lease(self._store, self.run_id)
+                # A late beat is worth less than the next one.
+                with patience.at_most(interval):
+                    self.beat()
+                    check_lease(self._store, self.run_id)
             except LeaseLostError:
                 self._lost = True
                 return
             except StoreError:
-                # The store is out of reach: the work itself will say so, and the next
-                # beat may succeed before the lease runs out.
+                # The store is out of reach: the work itself waits for it, or says so. The
+                # next beat may succeed before another run may take the dataset over.
                 continue
 
     def _put(self, *, released: bool, completed: bool) -> None:
@@ -225,14 +241,19 @@ def _wait_for_expiry(
     seconds: float,
     on_wait: Callable[[str], None],
 ) -> None:
-    start = clock.monotonic()
+    step = seconds / _POLLS_PER_LEASE
+    waited, last = 0.0, clock.monotonic()
     on_wait(
         f"run {current.run_id} ({current.holder}) did not say that it has ended; waiting up to "
         f"{seconds:g} s to see whether it is alive (--take-over does not wait)"
     )
-    while clock.monotonic() - start < seconds:
-        clock.sleep(seconds / _POLLS_PER_LEASE)
+    while waited < seconds:
+        clock.sleep(step)
         latest = read_lease(store)
+        # While the store did not answer, or this process stood still, nobody's heartbeat
+        # could be seen: such a gap tells little about the other run.
+        now = clock.monotonic()
+        waited, last = waited + min(now - last, _LONGEST_GAP_POLLS * step), now
         if latest is None or latest.epoch != current.epoch:
             raise _held(store, latest or current)
         if latest.released:
@@ -248,7 +269,7 @@ def _epochs(store: ObjectStore) -> list[int]:
 
 
 def _state(store: ObjectStore, epoch: int) -> LeaseState:
-    body: dict[str, Any] = json.loads(store.get(layout.lease_epoch(epoch)))
+    body = get_json(store, layout.lease_epoch(epoch))
     try:
         heartbeat: bytes | None = store.get(layout.lease_heartbeat(epoch))
     except ObjectNotFoundError:

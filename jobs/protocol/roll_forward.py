@@ -35,6 +35,7 @@ from jobs.protocol.versions import (
     read_version,
 )
 from jobs.protocol.view import copy_changes
+from jobs.protocol.written import get_written
 
 __all__ = [
     "Leftover",
@@ -193,4 +194,4 @@ def read_unit_markers(store: ObjectStore, run_id: str, workers: int) -> list[Uni
     pattern = re.compile(re.escape(layout.unit_markers(run_id)) + r"\d{6}\.json")
     listed = (info.key for info in store.list(layout.unit_markers(run_id)))
     keys = [key for key in listed if pattern.fullmatch(key)]
-    return map_parallel(lambda key: UnitMarker.from_bytes(store.get(key)), keys, workers)
+    return map_parallel(lambda key: UnitMarker.from_bytes(get_written(store, key)), keys, workers)

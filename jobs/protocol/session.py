@@ -11,7 +11,7 @@ The order of calls::
             for job in session.ready(): ...             # buckets whose units are all committed
                 # in a worker: published = publish_bucket(store, run, job)
                 session.published(published)
-        report = session.finish({...})                  # checks the plain view, ends the lease
+        report = session.finish(lambda: {...})          # checks the plain view, ends the lease
 
 After an interruption ``session.remaining()`` gives the jobs that publish what was
 committed; leaving the block without ``finish`` ends the lease as unfinished, and the
@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Self
 
 from chunking.errors import JobError, StoreError
-from jobs import layout
+from jobs import layout, patience
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.board import Board
@@ -60,6 +60,9 @@ from jobs.protocol.view import PlainView
 from jobs.records import SourceItem
 
 __all__ = ["RunSession", "preview_plan"]
+
+_FAREWELL_SECONDS = 5.0
+"""How long a run that failed tries to say that it has ended."""
 
 
 class RunSession:
@@ -252,8 +255,8 @@ class RunSession:
         return self._board.counts
 
     def check(self) -> None:
-        """Make sure that the lease is still held; ``LeaseLostError`` if not."""
-        self._lease.check()
+        """Make sure that nobody is known to have taken the lease; ``LeaseLostError`` if so."""
+        self._lease.notice()
 
     @property
     def known_deaths(self) -> Mapping[str, Mapping[str, int]]:
@@ -265,10 +268,11 @@ class RunSession:
         self._store.put(layout.deaths(self.run_id), json.dumps(deaths, sort_keys=True).encode())
         fail_points.hit("run.deaths")
 
-    def finish(self, extra: Mapping[str, object] | None = None) -> dict[str, object]:
+    def finish(self, extra: Callable[[], Mapping[str, object]] = dict) -> dict[str, object]:
         """Check the plain view, write ``report.json``, end the lease; return the report.
 
-        The run counts as completed if all that it had planned is published.
+        The run counts as completed if all that it had planned is published. ``extra`` is
+        asked for more of the report when the plain view is settled.
         """
         completed = self._settles and self._plan is not None and self._board.all_published()
         self._lease.check()
@@ -281,7 +285,7 @@ class RunSession:
             started=_time(self._started),
             finished=_time(self._clock.now()),
             completed=completed,
-            extra={"n_mended": self.n_mended, "resumed": self.resumed, **(extra or {})},
+            extra={"n_mended": self.n_mended, "resumed": self.resumed, **extra()},
         )
         data = json.dumps(report, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         self._store.put(layout.report(self.run_id), data.encode())
@@ -295,7 +299,7 @@ class RunSession:
         if not self._released:
             self._released = True
             # An unreachable store must not hide why the run ends: the lease will expire.
-            with suppress(StoreError):
+            with suppress(StoreError), patience.at_most(_FAREWELL_SECONDS):
                 self._lease.release(completed=False)
 
     def _roll_forward(self) -> None:

@@ -25,6 +25,7 @@ from jobs.protocol import fail_points
 from jobs.protocol.files import DataFile, column, conform, new_attempt, read_table, write_table
 from jobs.protocol.plan import PlannedDocument, PlannedUnit, ancestry
 from jobs.protocol.run import Run
+from jobs.protocol.written import get_written
 from jobs.records import UnitTables
 
 __all__ = [
@@ -193,7 +194,7 @@ def withdraw_unit(store: ObjectStore, run_id: str, unit: int) -> bool:
 
 def read_marker(store: ObjectStore, run_id: str, unit: int) -> UnitMarker:
     """Return the marker of a committed unit; ``ObjectNotFoundError`` if there is none."""
-    return UnitMarker.from_bytes(store.get(layout.unit_marker(run_id, unit)))
+    return UnitMarker.from_bytes(get_written(store, layout.unit_marker(run_id, unit)))
 
 
 def read_unit(store: ObjectStore, marker: UnitMarker) -> UnitRows:

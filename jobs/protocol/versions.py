@@ -17,6 +17,7 @@ from typing import Any
 from jobs import layout
 from jobs.ports import ObjectInfo, ObjectStore
 from jobs.protocol.files import DataFile
+from jobs.protocol.written import get_written
 
 __all__ = ["TOTAL", "BucketVersion", "epoch_of", "fence_of", "latest_versions", "read_version"]
 
@@ -124,7 +125,7 @@ def fence_of(base: BucketVersion | None, bucket: int, run_id: str) -> BucketVers
 
 def read_version(store: ObjectStore, bucket: int, version: int) -> BucketVersion:
     """Return a committed version; ``ObjectNotFoundError`` if it was not committed."""
-    return BucketVersion.from_bytes(store.get(layout.bucket_version(bucket, version)))
+    return BucketVersion.from_bytes(get_written(store, layout.bucket_version(bucket, version)))
 
 
 def latest_versions(objects: Iterable[ObjectInfo]) -> dict[int, int]:

@@ -24,6 +24,7 @@ from jobs.protocol.files import DATA_KEY, DataFile, data_key, to_parquet
 from jobs.protocol.parallel import map_parallel
 from jobs.protocol.partitions import DEFAULT_VALUE, plain_key
 from jobs.protocol.versions import BucketVersion
+from jobs.protocol.written import copy_written
 
 __all__ = ["PLAIN_TABLES", "PlainView", "copy_bucket", "copy_changes"]
 
@@ -38,7 +39,7 @@ def copy_changes(store: ObjectStore, version: BucketVersion) -> None:
     """Copy a version's change rows to their plain key, if it has any."""
     if version.changes is not None:
         target = layout.plain_changes(version.run_id, version.bucket)
-        store.copy(version.changes.key, target)
+        copy_written(store, version.changes.key, target)
 
 
 def copy_bucket(
@@ -57,11 +58,11 @@ def copy_bucket(
                 fail_points.hit("copy.remove")
         for key, file in interim.items():
             if file.table == table:
-                store.copy(file.key, key)
+                copy_written(store, file.key, key)
                 fail_points.hit("copy.interim")
         for key, file in after.items():
             if file.table == table and interim.get(key) != file:
-                store.copy(file.key, key)
+                copy_written(store, file.key, key)
                 fail_points.hit(f"copy.{table}")
 
 
@@ -196,7 +197,7 @@ class PlainView:
                 fail_points.hit("roll.remove")
         for key, file in after.items():
             if key in stale:
-                self.store.copy(file.key, key)
+                copy_written(self.store, file.key, key)
                 fail_points.hit("roll.copy")
 
     def _take_out(
@@ -217,7 +218,7 @@ class PlainView:
             fail_points.hit("roll.remove")
         elif name in replaces:
             if key in interim:
-                self.store.copy(interim[key].key, key)
+                copy_written(self.store, interim[key].key, key)
                 fail_points.hit("roll.interim")
         elif key not in interim or name != interim[key].key:
             self.store.delete(key)

@@ -52,6 +52,8 @@ class Source(Protocol):
 
         Raises:
             DocumentError: ``too_large``; ``corrupt`` (a table row that is no row); or
-                ``network``, retryable, when the document has gone or its store fails.
+                ``network``, retryable, when the document has gone or cannot be read.
+            StoreError: the store fails as a whole, or no longer lets us in; no document is
+                to blame, and the job should end.
         """
         ...

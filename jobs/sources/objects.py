@@ -8,7 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chunking.errors import AccessDeniedError, SourceError
+from chunking.errors import (
+    AccessDeniedError,
+    DocumentError,
+    ObjectNotFoundError,
+    SourceError,
+    StoreError,
+)
 from jobs.adapters.stores.base import NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import printable
 from jobs.adapters.stores.local import LocalStore
@@ -63,7 +69,21 @@ class FolderSource:
     def fetch(self, location: str, table_row: int | None, path: Path) -> Fetched:
         """Write one document's bytes to ``path``."""
         del table_row
-        return self.reader.fetch(location, path)
+        try:
+            return self.reader.fetch(location, path)
+        except DocumentError as error:
+            if isinstance(error.__cause__, ObjectNotFoundError | NoSuchRootError):
+                self._refuse_if_gone()
+            raise
+
+    def _refuse_if_gone(self) -> None:
+        """Raise ``NoSuchRootError`` if it is the whole folder or bucket that has gone."""
+        try:
+            self.store.check()
+        except NoSuchRootError:
+            raise
+        except StoreError:
+            return
 
     def _objects(self) -> Iterator[ObjectInfo]:
         start = literal_start(self.keys.below or "")

@@ -6,15 +6,16 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chunking.errors import DocumentError, StoreError
-from jobs.adapters.stores.base import ReadableStore
+from jobs.adapters.stores.base import CredentialsError, ReadableStore, UnreachableError
 from jobs.adapters.stores.keys import decode_path
 from jobs.adapters.stores.opening import Location, open_root
 from jobs.config import Config, SourceConfig
 from jobs.sources.base import Fetched
+from jobs.sources.health import Health
 
 __all__ = ["UriReader", "fetch_errors", "refuse_above", "write_hashed"]
 
@@ -47,9 +48,17 @@ def refuse_above(max_bytes: int, size: int) -> None:
 
 @contextmanager
 def fetch_errors() -> Iterator[None]:
-    """Turn a store's failure, or a full disk, into the document's own."""
+    """Turn a store's failure with a document, or a full disk, into the document's own.
+
+    Raises:
+        DocumentError: see :meth:`jobs.sources.base.Source.fetch`.
+        UnreachableError: the store as a whole fails; so no document is to blame.
+        CredentialsError: as before.
+    """
     try:
         yield
+    except (UnreachableError, CredentialsError):
+        raise
     except StoreError as error:
         raise DocumentError(str(error), kind="network", stage="fetch", retryable=True) from error
     except OSError as error:
@@ -63,11 +72,13 @@ class UriReader:
 
     source: SourceConfig
     max_bytes: int
+    health: Health = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, config: Config) -> UriReader:
         """Return the reader that a configuration describes."""
-        return cls(source=config.source, max_bytes=config.limits.document_bytes)
+        health = Health(seconds=config.source.retry_seconds)
+        return cls(source=config.source, max_bytes=config.limits.document_bytes, health=health)
 
     def locate(self, uri: str) -> tuple[ReadableStore, str]:
         """Return the store and key of a URI.
@@ -87,7 +98,10 @@ class UriReader:
         """Write the object to ``path``; see :meth:`jobs.sources.base.Source.fetch`."""
         with fetch_errors():
             store, key = self.locate(uri)
-            with store.open(key) as found:
-                refuse_above(self.max_bytes, found.info.size)
-                size, digest = write_hashed(found.chunks(), path, self.max_bytes)
-                return Fetched(size=size, etag=found.info.etag, doc_version=digest)
+            return self.health.reading(store, key, lambda: self._read(store, key, path))
+
+    def _read(self, store: ReadableStore, key: str, path: Path) -> Fetched:
+        with store.open(key) as found:
+            refuse_above(self.max_bytes, found.info.size)
+            size, digest = write_hashed(found.chunks(), path, self.max_bytes)
+            return Fetched(size=size, etag=found.info.etag, doc_version=digest)

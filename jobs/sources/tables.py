@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
@@ -35,6 +36,7 @@ from jobs.sources.columns import (
     scalar_columns,
     well_formed,
 )
+from jobs.sources.health import Health
 from jobs.sources.json_lines import Line, json_lines, parse_row, text_of
 from jobs.sources.reading import fetch_errors, refuse_above, write_hashed
 from jobs.sources.row_groups import RowGroups
@@ -54,6 +56,7 @@ class TableSource:
     is_parquet: bool
     max_bytes: int
     tmp_dir: str | None
+    health: Health
     _opened: RowGroups | str | None = field(default=None, repr=False)
 
     @classmethod
@@ -74,6 +77,7 @@ class TableSource:
             is_parquet=is_parquet,
             max_bytes=config.limits.document_bytes,
             tmp_dir=config.resources.tmp_dir,
+            health=Health(seconds=config.source.retry_seconds),
         )
         if is_parquet:
             source._check_schema(open_parquet(store, info).schema_arrow)
@@ -103,7 +107,8 @@ class TableSource:
         """Write one row's text to ``path`` as UTF-8."""
         address = {key: values[0] for key, values in parse_qs(location.partition("#")[2]).items()}
         with fetch_errors():
-            data = self._read(address, table_row or 0)
+            read = partial(self._read, address, table_row or 0)
+            data = self.health.reading(self.store, self.info.key, read)
             refuse_above(self.max_bytes, len(data))
             size, digest = write_hashed(iter((data,)), path, self.max_bytes)
         return Fetched(size=size, etag=digest, doc_version=digest)

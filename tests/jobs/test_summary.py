@@ -98,6 +98,18 @@ def test_an_exceeded_budget_is_said_even_when_quiet(capsys: pytest.CaptureFixtur
     assert "more documents failed" in capsys.readouterr().err
 
 
+def test_a_store_that_made_the_run_wait_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Retries and throttles are told where there were any, and only there."""
+    calm = {"retries": 0, "throttles": 0, "failures": 0, "wait_seconds": 0.0}
+    slow = {"retries": 1204, "throttles": 7, "failures": 1, "wait_seconds": 61.0}
+    report = {**_report(ok=3), "store": {"source": slow, "dataset": calm}}
+    print_ending(_ending(report), as_json=False, verbosity=0)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "repeated" in line]
+    assert line == (
+        "  source     1,204 requests repeated, 7 throttled, 1 given up; 1 min 01 s of waiting"
+    )
+
+
 def test_a_stopped_run_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     """The last line is the way to go on; the exit code is not 0."""
     assert print_ending(_ending(None), as_json=False, verbosity=0) == 1

@@ -16,6 +16,7 @@ from jobs.ports import ObjectInfo, ObjectStore
 
 __all__ = [
     "CHUNK_BYTES",
+    "BrokenAnswerError",
     "CredentialsError",
     "NoSuchRootError",
     "ReadableStore",
@@ -32,7 +33,11 @@ class NoSuchRootError(StoreError):
 
 
 class UnreachableError(StoreError):
-    """Nothing answers at the endpoint."""
+    """Nothing answers at the endpoint, or it asks for fewer requests: not for want of an object."""
+
+
+class BrokenAnswerError(StoreError):
+    """An answer was cut off, silent or an internal error; maybe for this one object only."""
 
 
 class CredentialsError(AccessDeniedError):

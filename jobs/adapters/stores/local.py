@@ -25,6 +25,7 @@ from chunking.errors import AccessDeniedError, ObjectNotFoundError, StoreError
 from jobs.adapters.stores.base import CHUNK_BYTES, NoSuchRootError
 from jobs.adapters.stores.keys import check_key, encode_path, printable
 from jobs.ports import ObjectInfo
+from jobs.traffic import TRAFFIC, Role
 
 __all__ = ["LocalObject", "LocalStore", "is_temporary"]
 
@@ -47,15 +48,21 @@ class LocalObject:
     info: ObjectInfo
     path: Path
     file: BinaryIO
+    role: Role
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the content in order."""
-        while data := self._read():
+        while data := self.read(CHUNK_BYTES):
             yield data
 
-    def _read(self) -> bytes:
-        with _translate(self.path):
-            return self.file.read(CHUNK_BYTES)
+    def read(self, n_bytes: int = -1, *, start: int | None = None) -> bytes:
+        """Return the next bytes, or those from ``start``; all that are left if -1."""
+        with _translate(self.path, self.role):
+            if start is not None:
+                self.file.seek(start)
+            data = self.file.read(n_bytes)
+        TRAFFIC.add(self.role, "bytes_read", len(data))
+        return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +76,9 @@ class _Entries:
 class LocalStore:
     """Files below one folder; links are followed, anything but regular files is not there."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, role: Role = "dataset") -> None:
         self.root = root.absolute()
+        self.role = role
 
     @property
     def url(self) -> str:
@@ -87,7 +95,7 @@ class LocalStore:
             reason = "is not a folder" if self.root.exists() else "does not exist"
             msg = f"{self.root} {reason}"
             raise NoSuchRootError(msg)
-        with _translate(self.root), os.scandir(self.root):
+        with _translate(self.root, self.role), os.scandir(self.root):
             pass
 
     def reach(self) -> None:
@@ -95,33 +103,32 @@ class LocalStore:
 
     def get(self, key: str) -> bytes:
         """Return the whole object."""
-        with self.open(key) as found, _translate(self._path(key)):
-            return found.file.read()
+        with self.open(key) as found:
+            return found.read()
 
     def get_tail(self, key: str, n_bytes: int) -> bytes:
         """Return the last ``n_bytes`` (or all, if it is shorter)."""
-        with self.open(key) as found, _translate(self._path(key)):
-            found.file.seek(max(found.info.size - n_bytes, 0))
-            return found.file.read()
+        with self.open(key) as found:
+            return found.read(start=max(found.info.size - n_bytes, 0))
 
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """Return ``length`` bytes from ``start``, or fewer at the object's end."""
-        with self.open(key) as found, _translate(self._path(key)):
-            found.file.seek(start)
-            return found.file.read(length)
+        with self.open(key) as found:
+            return found.read(length, start=start)
 
     @contextmanager
     def open(self, key: str) -> Iterator[LocalObject]:
         """Open a regular file; a pipe or a device is never waited for."""
         path = self._path(key)
-        with _translate(path):
+        TRAFFIC.request(self.role, "get")
+        with _translate(path, self.role):
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             os.close(descriptor)
             raise ObjectNotFoundError(_missing(path))
         with os.fdopen(descriptor, "rb") as file:
-            yield LocalObject(info=_info(key, facts), path=path, file=file)
+            yield LocalObject(info=_info(key, facts), path=path, file=file, role=self.role)
 
     def download(self, key: str, path: Path) -> None:
         """Copy the object into a local file."""
@@ -130,15 +137,18 @@ class LocalStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Create or replace an object."""
+        TRAFFIC.request(self.role, "put")
         self._write(key, lambda file: file.write(data), _replace)
 
     def upload(self, key: str, path: Path) -> None:
         """Create or replace an object from a local file."""
+        TRAFFIC.request(self.role, "put")
         with path.open("rb") as source:
             self._write(key, lambda file: shutil.copyfileobj(source, file, CHUNK_BYTES), _replace)
 
     def create(self, key: str, data: bytes) -> bool:
         """Create the object if it does not exist; False if another content is there."""
+        TRAFFIC.request(self.role, "create")
         try:
             self._write(key, lambda file: file.write(data), _link)
         except FileExistsError:
@@ -147,6 +157,7 @@ class LocalStore:
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object onto another key."""
+        TRAFFIC.request(self.role, "copy")
         with self.open(source) as found:
             self._write(
                 target, lambda file: shutil.copyfileobj(found.file, file, CHUNK_BYTES), _replace
@@ -154,13 +165,14 @@ class LocalStore:
 
     def delete(self, key: str) -> None:
         """Remove the object and the folders it leaves empty."""
+        TRAFFIC.request(self.role, "delete")
         path = self._path(key)
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise _store_error(path, error) from error
+            raise _store_error(path, error, self.role) from error
         for folder in path.parents:
             if folder == self.root:
                 return
@@ -184,13 +196,17 @@ class LocalStore:
 
     def head(self, key: str) -> ObjectInfo | None:
         """Return the object's facts, or None."""
+        TRAFFIC.request(self.role, "head")
+        return self._facts(key)
+
+    def _facts(self, key: str) -> ObjectInfo | None:
         path = self._path(key)
         try:
             facts = path.stat()
         except OSError as error:
             if error.errno in _MISSING:
                 return None
-            raise _store_error(path, error) from error
+            raise _store_error(path, error, self.role) from error
         return _info(key, facts) if stat.S_ISREG(facts.st_mode) else None
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
@@ -213,6 +229,7 @@ class LocalStore:
         ``skip`` is asked about folders (by their key and a ``/``): those are not opened.
         A link to a folder is followed unless it leads to a folder that it lies in.
         """
+        TRAFFIC.request(self.role, "list")
         stack = [(self._entries(above), frozenset[tuple[int, int]](), above)]
         while stack:
             entries, ancestors, here = stack[-1]
@@ -222,7 +239,7 @@ class LocalStore:
                 continue
             key = here + name
             if not name.endswith("/"):
-                if (info := self.head(key)) is not None:
+                if (info := self._facts(key)) is not None:
                     yield info
             elif not skip(key):
                 below = self._entries(key)
@@ -243,7 +260,7 @@ class LocalStore:
         except OSError as error:
             if error.errno in _MISSING:
                 return _Entries(names=iter(()), identity=(-1, -1))
-            raise _store_error(path, error) from error
+            raise _store_error(path, error, self.role) from error
         return _Entries(names=iter(names), identity=(facts.st_dev, facts.st_ino))
 
     def _path(self, key: str) -> Path:
@@ -266,6 +283,7 @@ class LocalStore:
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
+                TRAFFIC.add(self.role, "bytes_written", file.tell())
             give_name(temporary, path)
         except FileExistsError:
             raise
@@ -273,7 +291,7 @@ class LocalStore:
             msg = f"cannot write {printable(str(path))}: a file is in the way of a folder"
             raise StoreError(msg) from error
         except OSError as error:
-            raise _store_error(path, error) from error
+            raise _store_error(path, error, self.role) from error
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -318,20 +336,21 @@ def _info(key: str, facts: os.stat_result) -> ObjectInfo:
 
 
 @contextmanager
-def _translate(path: Path) -> Iterator[None]:
+def _translate(path: Path, role: Role) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _store_error(path, error) from error
+        raise _store_error(path, error, role) from error
 
 
 def _missing(path: Path) -> str:
     return f"{printable(str(path))} does not exist"
 
 
-def _store_error(path: Path, error: OSError) -> StoreError:
+def _store_error(path: Path, error: OSError, role: Role) -> StoreError:
     if error.errno in _MISSING:
         return ObjectNotFoundError(_missing(path))
+    TRAFFIC.add(role, "failures", 1)
     message = f"{printable(str(path))}: {(error.strerror or str(error)).lower()}"
     if error.errno in _DENIED:
         return AccessDeniedError(message)

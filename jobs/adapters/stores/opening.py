@@ -14,6 +14,7 @@ from jobs.adapters.stores.local import LocalStore
 from jobs.adapters.stores.s3 import S3Store
 from jobs.adapters.stores.s3_client import Connection
 from jobs.config import SourceConfig
+from jobs.traffic import Role
 
 __all__ = ["Location", "open_root", "open_store", "parse_location"]
 
@@ -71,22 +72,26 @@ def parse_location(url: str) -> Location:
 
 
 def open_root(
-    location: Location, source: SourceConfig, *, anonymous: bool = False
+    location: Location, source: SourceConfig, *, anonymous: bool = False, role: Role = "source"
 ) -> ReadableStore:
     """Return the store whose root is the folder or prefix ``location``; nothing is sent yet."""
     if location.bucket is None:
-        return LocalStore(Path(location.path))
+        return LocalStore(Path(location.path), role=role)
     prefix = location.path.rstrip("/")
     connection = Connection(
         endpoint_url=source.endpoint_url,
         region=source.region,
         profile=source.profile,
         anonymous=anonymous,
+        role=role,
+        retry_seconds=source.retry_seconds,
     )
     return S3Store(location.bucket, prefix + "/" if prefix else "", connection)
 
 
-def open_store(url: str, source: SourceConfig, *, anonymous: bool = False) -> ReadableStore:
+def open_store(
+    url: str, source: SourceConfig, *, anonymous: bool = False, role: Role = "dataset"
+) -> ReadableStore:
     """Return the store at ``url``: a folder or an ``s3://bucket/prefix``.
 
     The store is picklable and makes its client when it is first used in a process.
@@ -94,4 +99,4 @@ def open_store(url: str, source: SourceConfig, *, anonymous: bool = False) -> Re
     Raises:
         ConfigError: the scheme is not supported, or the bucket is missing.
     """
-    return open_root(parse_location(url), source, anonymous=anonymous)
+    return open_root(parse_location(url), source, anonymous=anonymous, role=role)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,24 +18,33 @@ from botocore import UNSIGNED
 from botocore.config import Config as ClientConfig
 
 from chunking.errors import ConfigError
+from jobs.adapters.stores.s3_retry import RetryPolicy
+from jobs.patience import ceiling
+from jobs.traffic import Role
 
-__all__ = ["ATTEMPTS", "FIRST_ATTEMPTS", "Connection"]
+__all__ = ["Connection"]
 
-ATTEMPTS = 8
-"""Attempts at one request, first included; botocore waits longer after each."""
-FIRST_ATTEMPTS = 2
-"""Attempts of the first look, which must tell a wrong setting within seconds."""
+_HASTY_SECONDS = 30.0
+"""Patience below which a silent server, too, must be given up soon."""
+_TIME_LIMITS = {True: (5, 15), False: (20, 60)}
+"""Seconds to connect and to wait for an answer, by whether it is for hasty work."""
+_MAKING = threading.Lock()  # boto3's sessions are not safe to make clients from several threads
 _ENDPOINT = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """How an S3 store is reached; it holds no secret, and clients are made from it."""
+    """How an S3 store is reached; it holds no secret, and clients are made from it.
+
+    ``retry_seconds``: how long a request that fails is tried again.
+    """
 
     endpoint_url: str | None = None
     region: str | None = None
     profile: str | None = None
     anonymous: bool = False
+    role: Role = "dataset"
+    retry_seconds: float = 600.0
 
     def __post_init__(self) -> None:
         if self.endpoint_url is None or _ENDPOINT.fullmatch(self.endpoint_url):
@@ -53,9 +63,32 @@ class Connection:
         """Name of the server, for messages."""
         return self.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3", "AWS S3")
 
-    def client(self, *, attempts: int = ATTEMPTS) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
+    def client(self) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
         """Return this process's client; making one reads the credential chain."""
-        return _client(self, attempts, os.getpid())
+        with _MAKING:
+            return _client(self, ceiling() <= _HASTY_SECONDS, os.getpid())
+
+    def renew(self) -> bool:
+        """Read the credential chain again; return whether it gives other credentials by now.
+
+        botocore renews those that say when they expire. Others, in a file that somebody
+        rewrites, it reads once.
+        """
+        with _MAKING:
+            before = self._credentials()
+            _session.cache_clear()
+            _client.cache_clear()
+            after = self._credentials()
+        return before != after
+
+    def _credentials(self) -> tuple[str, str | None] | None:
+        found = _session(self.profile, self.region, os.getpid()).get_credentials()
+        return (found.access_key, found.token) if found else None
+
+    @property
+    def policy(self) -> RetryPolicy:
+        """Which of its requests are sent again."""
+        return RetryPolicy(role=self.role, seconds=self.retry_seconds)
 
 
 @lru_cache(maxsize=16)
@@ -65,13 +98,14 @@ def _session(profile: str | None, region: str | None, _process: int) -> boto3.Se
 
 
 @lru_cache(maxsize=16)
-def _client(connection: Connection, attempts: int, process: int) -> Any:  # noqa: ANN401
+def _client(connection: Connection, hasty: bool, process: int) -> Any:  # noqa: ANN401, FBT001
     """Make a client; a forked child makes its own, since sockets must not be shared."""
     given = connection.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3")
+    connect_seconds, read_seconds = _TIME_LIMITS[hasty]
     settings = ClientConfig(
-        retries={"mode": "standard", "total_max_attempts": attempts},
-        connect_timeout=5 if attempts == FIRST_ATTEMPTS else 20,
-        read_timeout=20 if attempts == FIRST_ATTEMPTS else 60,
+        retries={"mode": "standard", "total_max_attempts": 1},
+        connect_timeout=connect_seconds,
+        read_timeout=read_seconds,
         max_pool_connections=32,
         tcp_keepalive=True,
         # Stores other than AWS know neither the newer checksums nor host names per bucket.
@@ -82,4 +116,6 @@ def _client(connection: Connection, attempts: int, process: int) -> Any:  # noqa
         user_agent_extra="chunkmill",
     )
     session = _session(connection.profile, connection.region, process)
-    return session.client("s3", endpoint_url=connection.endpoint_url, config=settings)
+    client = session.client("s3", endpoint_url=connection.endpoint_url, config=settings)
+    connection.policy.register(client)
+    return client

@@ -6,16 +6,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore import exceptions as boto
+from botocore.parsers import ResponseParserError
 
 from chunking.errors import AccessDeniedError, ConfigError, ObjectNotFoundError, StoreError
-from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, UnreachableError
+from jobs.adapters.stores.base import (
+    BrokenAnswerError,
+    CredentialsError,
+    NoSuchRootError,
+    UnreachableError,
+)
+from jobs.adapters.stores.s3_retry import Failure, failure_of
+from jobs.traffic import TRAFFIC, Role
 
 __all__ = [
-    "CONFLICT",
     "EXISTS",
+    "EXPIRED",
+    "FORGOTTEN",
+    "TOO_LARGE",
     "TRANSIENT",
+    "UNSUPPORTED",
     "InvalidRangeError",
     "code_of",
+    "is_mute",
     "is_unknown_outcome",
     "status_of",
     "translated",
@@ -23,8 +35,14 @@ __all__ = [
 
 EXISTS = frozenset({"PreconditionFailed"})
 """Codes of a conditional create that lost."""
-CONFLICT = frozenset({"ConditionalRequestConflict", "OperationAborted"})
-"""Codes of a conditional create that must be tried again."""
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})
+"""Codes of credentials that were right once."""
+UNSUPPORTED = frozenset({"NotImplemented", "501"})
+"""Codes of a conditional create where a store knows no conditions."""
+TOO_LARGE = frozenset({"EntityTooLarge", "InvalidRequest"})
+"""Codes of a copy that must be made in parts."""
+FORGOTTEN = frozenset({"InvalidArgument", "InvalidToken", "NoSuchKey", "RequestExpired"})
+"""Codes of a page of a listing whose continuation token the store does not take (any more)."""
 TRANSIENT = (
     boto.ConnectionError,
     boto.HTTPClientError,
@@ -71,6 +89,11 @@ _NO_CREDENTIALS = (
     boto.SSOTokenLoadError,
 )
 _SERVER_ERROR = 500
+_KINDS = {
+    Failure.THROTTLED: UnreachableError,
+    Failure.AWAY: UnreachableError,
+    Failure.BROKEN: BrokenAnswerError,
+}
 
 
 def code_of(error: boto.ClientError) -> str:
@@ -88,9 +111,16 @@ def is_unknown_outcome(error: boto.ClientError) -> bool:
     return status_of(error) >= _SERVER_ERROR
 
 
+def is_mute(error: BaseException | None) -> bool:
+    """Tell whether a refusal does not say why, as those of requests for no body."""
+    return isinstance(error, boto.ClientError) and code_of(error) in ("400", "403")
+
+
 @contextmanager
-def translated(what: str, endpoint: str) -> Iterator[None]:
+def translated(what: str, endpoint: str, role: Role | None = None) -> Iterator[None]:
     """Raise botocore's errors as ours; ``what`` is the URI, ``endpoint`` the server asked.
+
+    ``role``: of the store, whose failures are counted.
 
     Raises:
         StoreError: or one of its subclasses, with one line that says what to do.
@@ -98,25 +128,32 @@ def translated(what: str, endpoint: str) -> Iterator[None]:
     """
     try:
         yield
-    except boto.ClientError as error:
-        raise _from_code(error, what, endpoint) from error
-    except _NO_CREDENTIALS as error:
-        msg = (
+    except (boto.ClientError, boto.BotoCoreError, ResponseParserError) as error:
+        ours = _ours(error, what, endpoint)
+        if role is not None and not isinstance(ours, ObjectNotFoundError | InvalidRangeError):
+            TRAFFIC.add(role, "failures", 1)
+        raise ours from error
+
+
+def _ours(
+    error: boto.ClientError | boto.BotoCoreError | ResponseParserError, what: str, endpoint: str
+) -> StoreError | ConfigError:
+    if isinstance(error, boto.ClientError):
+        return _from_code(error, what, endpoint)
+    if isinstance(error, _NO_CREDENTIALS):
+        return CredentialsError(
             f"no usable credentials for {what}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "source.profile, or source.anonymous for a public bucket"
         )
-        raise CredentialsError(msg) from error
-    except (boto.ProfileNotFound, boto.InvalidConfigError, boto.ConfigParseError) as error:
-        raise ConfigError(_one_line(error)) from error
-    except (boto.ParamValidationError, boto.InvalidRegionError) as error:
-        msg = f"{what}: {_one_line(error)}"
-        raise StoreError(msg) from error
-    except TRANSIENT as error:
-        msg = f"no answer from {endpoint} for {what}: {_one_line(error)}"
-        raise UnreachableError(msg) from error
-    except boto.BotoCoreError as error:
-        msg = f"{what}: {_one_line(error)}"
-        raise StoreError(msg) from error
+    if isinstance(error, boto.ProfileNotFound | boto.InvalidConfigError | boto.ConfigParseError):
+        return ConfigError(_one_line(error))
+    if isinstance(error, ResponseParserError):
+        return StoreError(f"{endpoint} does not answer as S3 does when asked for {what}")
+    if isinstance(error, TRANSIENT):
+        away = failure_of(None, error) is Failure.AWAY
+        kind = UnreachableError if away else BrokenAnswerError
+        return kind(f"no answer from {endpoint} for {what}: {_one_line(error)}")
+    return StoreError(f"{what}: {_one_line(error)}")
 
 
 def _from_code(error: boto.ClientError, what: str, endpoint: str) -> StoreError:
@@ -136,7 +173,8 @@ def _from_code(error: boto.ClientError, what: str, endpoint: str) -> StoreError:
     if code == "InvalidRange":
         return InvalidRangeError(f"{what} is shorter than the range asked for")
     detail = _one_line(error.response.get("Error", {}).get("Message", "")) or "no reason given"
-    return StoreError(f"{error.operation_name} of {what} failed: {detail} ({code})")
+    kind = _KINDS.get(failure_of(error.response, None), StoreError)  # type: ignore[arg-type]
+    return kind(f"{error.operation_name} of {what} failed: {detail} ({code})")
 
 
 def _one_line(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -186,3 +187,88 @@ def test_heartbeat_thread_notices_a_take_over() -> None:
     assert not lease._thread.is_alive()
     with pytest.raises(LeaseLostError):
         lease.check()
+
+
+class AwayStore(MemoryStore):
+    """A store that does not answer for a while: looks at it take long, or fail."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(before=self._ask)
+        self.clock = clock
+        self.slow: list[float] = []
+
+    def _ask(self, operation: str, _key: str) -> None:
+        if operation == "list" and self.slow:
+            self.clock.seconds += self.slow.pop(0)
+
+
+def test_an_outage_of_the_store_is_no_silence_of_the_holder() -> None:
+    """What the observer could not see for two minutes does not count as a heart that stood still.
+
+    The holder, cut off as well, beats again as soon as the store answers, and is left alone.
+    """
+    clock = FakeClock()
+    store = AwayStore(clock)
+    first = acquire(store)
+    first.beat()
+    busy = BusyClock(lambda: None)
+    store.clock = busy
+    began = busy.monotonic()
+
+    def happens() -> None:
+        if busy.monotonic() - began > 130:
+            first.beat()
+        elif not store.slow and busy.monotonic() - began < 3:
+            store.slow = [120.0]
+
+    busy.happens = happens
+    with pytest.raises(LeaseHeldError):
+        acquire(store, busy)
+    first.check()
+
+
+def test_a_heart_that_cannot_beat_goes_on_when_it_can() -> None:
+    """While the store is away, longer than the lease, nothing is lost that nobody took."""
+    store = MemoryStore()
+    lease = acquire(store)
+    fails = threading.Event()
+    beats = threading.Semaphore(0)
+
+    def before(operation: str, _key: str) -> None:
+        if operation == "put":
+            beats.release()
+            if fails.is_set():
+                msg = "the store is away"
+                raise StoreError(msg)
+
+    store.before = before
+    fails.set()
+    lease.start_heartbeat(0.12)
+    for _ in range(20):
+        beats.acquire()
+    lease.notice()
+    fails.clear()
+    for _ in range(3):
+        beats.acquire()
+    lease.notice()
+    lease.release(completed=True)
+    state = read_lease(store)
+    assert state is not None
+    assert state.completed
+
+
+def _watch(lease: Lease) -> None:
+    while True:
+        lease.notice()
+        time.sleep(0.01)
+
+
+def test_a_holder_that_was_away_notices_its_successor() -> None:
+    """Another run that took over meanwhile is found by the next heartbeat that gets through."""
+    store = MemoryStore()
+    lease = acquire(store)
+    lease.start_heartbeat(0.12)
+    acquire(store, take_over=True)
+    with pytest.raises(LeaseLostError):
+        _watch(lease)
+    lease.release(completed=False)

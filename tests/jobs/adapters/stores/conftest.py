@@ -68,6 +68,17 @@ def s3_store(server: S3Server, buckets: dict[str, str]) -> S3Store:
     return empty_store(server, buckets)
 
 
+@pytest.fixture
+def swift_store(
+    swift: S3Server, buckets: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> S3Store:
+    """Give an empty prefix on the server that checks signatures."""
+    use(swift, monkeypatch)
+    bucket = buckets.get(swift.endpoint) or swift.make_bucket()
+    buckets[swift.endpoint] = bucket
+    return S3Store(bucket, f"{secrets.token_hex(8)}/", Connection(endpoint_url=swift.endpoint))
+
+
 @pytest.fixture(
     params=[
         "memory",

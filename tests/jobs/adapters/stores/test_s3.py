@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import pickle
-import random
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chunking.errors import AccessDeniedError, ConfigError, DestinationError, StoreError
-from jobs.adapters.stores import open_store, prove_writable, s3
+from jobs.adapters.stores import open_store, prove_writable
 from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, UnreachableError
 from jobs.adapters.stores.s3 import S3Store
 from jobs.adapters.stores.s3_client import Connection
 from jobs.config import SourceConfig
-from tests.faults import FaultyProxy, faulty_proxy
 from tests.servers import S3Server
 
 pytestmark = pytest.mark.s3
-
-
-@pytest.fixture
-def swift_store(
-    swift: S3Server, buckets: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> S3Store:
-    """Give an empty prefix on the server that checks signatures."""
-    for name, value in swift.environment.items():
-        monkeypatch.setenv(name, value)
-    bucket = buckets.get(swift.endpoint) or swift.make_bucket()
-    buckets[swift.endpoint] = bucket
-    return S3Store(bucket, f"{random.getrandbits(64):x}/", Connection(endpoint_url=swift.endpoint))
-
-
-@pytest.fixture
-def proxy(swift: S3Server) -> Iterator[FaultyProxy]:
-    """Run a proxy that breaks requests on their way to Swift."""
-    with faulty_proxy(swift.endpoint) as running:
-        yield running
-
-
-def behind(store: S3Store, proxy: FaultyProxy) -> S3Store:
-    """Return the same store, reached through the proxy."""
-    connection = replace(store.connection, endpoint_url=proxy.endpoint)
-    return S3Store(store.bucket, store.prefix, connection)
 
 
 def test_destination_is_proved(s3_store: S3Store) -> None:
@@ -62,16 +34,6 @@ def test_newline_in_a_key(swift_store: S3Store) -> None:
         swift_store.put(key, b"x")
         assert [info.key for info in swift_store.list(key)] == [key]
         assert swift_store.get(key) == b"x"
-
-
-def test_copy_in_parts(s3_store: S3Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object above the limit of one copy request is copied in parts."""
-    monkeypatch.setattr(s3, "_COPY_BYTES", 5 * 2**20)
-    body = random.Random(2).randbytes(12 * 2**20)
-    (tmp_path / "body").write_bytes(body)
-    s3_store.upload("source", tmp_path / "body")
-    s3_store.copy("source", "target")
-    assert s3_store.get("target") == body
 
 
 def test_pickled_store_works(s3_store: S3Store) -> None:
@@ -205,127 +167,3 @@ def test_bad_endpoint_url() -> None:
     for url in ("localhost:9000", "ftp://host", "https://"):
         with pytest.raises(ConfigError, match=re.escape(url)):
             open_store("s3://bucket", SourceConfig(endpoint_url=url))
-
-
-def test_throttling_is_waited_out(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """503 SlowDown is tried again, by botocore alone."""
-    proxy.faults = ["slow_down"]
-    behind(swift_store, proxy).put("k", b"x")
-    assert swift_store.get("k") == b"x"
-    assert proxy.requests == ["PUT", "PUT"]
-
-
-def test_lost_answer_of_a_create(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """A creator whose answer was lost meets its own bytes and has won."""
-    proxy.faults = ["lose_answer"]
-    assert behind(swift_store, proxy).create("k", b"mine")
-    assert swift_store.get("k") == b"mine"
-
-
-def test_lost_answer_of_a_losing_create(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """A creator whose answer was lost and who meets other bytes has lost."""
-    swift_store.put("k", b"theirs")
-    proxy.faults = ["lose_answer"]
-    assert not behind(swift_store, proxy).create("k", b"mine")
-    assert swift_store.get("k") == b"theirs"
-
-
-def test_every_answer_of_a_create_is_lost(
-    swift_store: S3Store, proxy: FaultyProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When retries are used up, what is in the store decides."""
-    store = behind(swift_store, proxy)
-    monkeypatch.setattr(
-        S3Store,
-        "request",
-        lambda self, name, key, **more: getattr(self.connection.client(attempts=2), name)(
-            Bucket=self.bucket, Key=self.prefix + key, **more
-        ),
-    )
-    proxy.faults = ["lose_answer"] * 2
-    assert store.create("k", b"mine")
-    proxy.faults = ["slow_down"] * 2
-    with pytest.raises(StoreError, match="SlowDown"):
-        store.create("another", b"mine")
-    assert swift_store.head("another") is None
-
-
-def test_conflict_of_a_create(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """409 ConditionalRequestConflict means: try again."""
-    proxy.faults = ["conflict", "conflict"]
-    assert behind(swift_store, proxy).create("k", b"mine")
-
-
-def test_body_cut_half_way(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """A body that breaks off is taken up where it broke."""
-    body = random.Random(3).randbytes(3 * 2**20 + 5)
-    swift_store.put("k", body)
-    proxy.method, proxy.faults = "GET", ["cut", "cut"]
-    assert behind(swift_store, proxy).get("k") == body
-    assert proxy.requests.count("GET") == 3
-
-
-def test_replaced_while_it_was_read(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """Two versions of an object are never glued together."""
-    swift_store.put("k", b"a" * 100_000)
-    proxy.method, proxy.faults = "GET", ["cut"]
-    with behind(swift_store, proxy).open("k") as found:
-        swift_store.put("k", b"b" * 100_000)
-        with pytest.raises(StoreError, match="replaced while it was read"):
-            list(found.chunks())
-
-
-def test_store_that_ignores_the_condition(moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that lets the second creator win is refused as a destination."""
-    for name, value in moto.environment.items():
-        monkeypatch.setenv(name, value)
-    store = S3Store(moto.make_bucket(), "", Connection(endpoint_url=moto.endpoint))
-
-    def unconditional(self: S3Store, name: str, key: str, **arguments: object) -> object:
-        arguments.pop("IfNoneMatch", None)
-        return getattr(self.connection.client(), name)(
-            Bucket=self.bucket, Key=self.prefix + key, **arguments
-        )
-
-    monkeypatch.setattr(S3Store, "request", unconditional)
-    with pytest.raises(DestinationError, match="create-if-absent"):
-        prove_writable(store)
-    assert list(store.list()) == []
-
-
-def test_deleting_where_many_at_once_is_unknown(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """A store that does not know the request is asked object by object."""
-    keys = [f"k{i}" for i in range(3)]
-    for key in keys:
-        swift_store.put(key, b"x")
-    proxy.answers["unknown"] = (501, b"<Error><Code>NotImplemented</Code></Error>")
-    proxy.method, proxy.faults = "POST", ["unknown"] * 8
-    behind(swift_store, proxy).delete_many(keys)
-    assert list(swift_store.list()) == []
-    assert proxy.requests.count("DELETE") == 3
-
-
-def test_objects_that_were_left_out_are_deleted_again(
-    swift_store: S3Store, proxy: FaultyProxy
-) -> None:
-    """A deletion that succeeds but for some objects is no success: those are tried again."""
-    for key in ("a", "b"):
-        swift_store.put(key, b"x")
-    errors = "".join(
-        f"<Error><Key>{swift_store.prefix}{key}</Key><Code>InternalError</Code></Error>"
-        for key in ("a", "b")
-    )
-    proxy.answers["partly"] = (200, f"<DeleteResult>{errors}</DeleteResult>".encode())
-    proxy.method, proxy.faults = "POST", ["partly"]
-    behind(swift_store, proxy).delete_many(["a", "b"])
-    assert list(swift_store.list()) == []
-    assert sorted(proxy.requests) == ["DELETE", "DELETE", "POST"]
-
-
-def test_deleting_without_permission(swift_store: S3Store, proxy: FaultyProxy) -> None:
-    """A refusal is one error, not one per object."""
-    proxy.answers["denied"] = (403, b"<Error><Code>AccessDenied</Code></Error>")
-    proxy.method, proxy.faults = "POST", ["denied"]
-    with pytest.raises(AccessDeniedError, match="DeleteObjects"):
-        behind(swift_store, proxy).delete_many(["a", "b"])
-    assert proxy.requests == ["POST"]

@@ -14,7 +14,12 @@ from botocore.exceptions import (
 )
 
 from chunking.errors import AccessDeniedError, ConfigError, ObjectNotFoundError, StoreError
-from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, UnreachableError
+from jobs.adapters.stores.base import (
+    BrokenAnswerError,
+    CredentialsError,
+    NoSuchRootError,
+    UnreachableError,
+)
 from jobs.adapters.stores.s3_errors import InvalidRangeError, translated
 
 
@@ -42,8 +47,9 @@ def raised(error: Exception) -> Exception:
         ("PermanentRedirect", 301, NoSuchRootError, "set source.region"),
         ("AuthorizationHeaderMalformed", 400, NoSuchRootError, "set source.region"),
         ("InvalidRange", 416, InvalidRangeError, "shorter than the range"),
-        ("SlowDown", 503, StoreError, "GetObject of s3://b/k failed: AccessDenied NoSuchKey"),
-        ("InternalError", 500, StoreError, "InternalError"),
+        ("SlowDown", 503, UnreachableError, "GetObject of s3://b/k failed: AccessDenied NoSuchKey"),
+        ("InternalError", 500, BrokenAnswerError, "InternalError"),
+        ("EntityTooSmall", 400, StoreError, "EntityTooSmall"),
     ],
 )
 def test_codes(code: str, status: int, kind: type[Exception], words: str) -> None:
@@ -66,7 +72,7 @@ def test_codes(code: str, status: int, kind: type[Exception], words: str) -> Non
             "no answer from https://host",
         ),
         (ConnectTimeoutError(endpoint_url="x"), UnreachableError, "no answer from https://host"),
-        (ReadTimeoutError(endpoint_url="x"), UnreachableError, "no answer from https://host"),
+        (ReadTimeoutError(endpoint_url="x"), BrokenAnswerError, "no answer from https://host"),
         (NoCredentialsError(), CredentialsError, "set AWS_ACCESS_KEY_ID"),
         (ProfileNotFound(profile="p"), ConfigError, "(p)"),
         (ParamValidationError(report="Invalid\nbucket"), StoreError, "Invalid bucket"),

@@ -14,16 +14,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from chunking import ids, schemas
 from chunking.errors import ChunkmillError
+from jobs import layout
 from jobs.adapters.stores.memory import MemoryStore
 from jobs.ports import ObjectStore
+from jobs.protocol import files, roll_forward
 from jobs.protocol.collect import clean
 from jobs.protocol.dataset import Dataset, read_dataset, settings_of
 from jobs.protocol.garbage import Garbage
@@ -44,6 +49,10 @@ from jobs.records import SourceItem, UnitTables
 DIMENSION = 2
 PLAIN = ("boundaries", "chunks", "documents")
 WRITES = "copy create delete put upload"
+MAX_OPERATIONS = 5000
+Task = Callable[..., Any]
+"""What a worker does at a store: commit a unit, or publish a bucket."""
+
 VARIES = {"run_id", "attempts", "parse_seconds", "embed_seconds"}
 """Columns of ``documents`` that depend on the run."""
 
@@ -53,15 +62,20 @@ class FakeClock:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.offset = 0.0
 
     def monotonic(self) -> float:
         """Return the seconds slept."""
         return self.seconds
 
     def now(self) -> float:
-        """Return a calendar time, later each time."""
+        """Return a calendar time, later each time, unless somebody sets it."""
         self.seconds += 1
-        return 1_800_000_000 + self.seconds
+        return 1_800_000_000 + self.offset + self.seconds
+
+    def jump(self, seconds: float) -> None:
+        """Set the calendar, which may go back."""
+        self.offset += seconds
 
     def sleep(self, seconds: float) -> None:
         """Pass the time."""
@@ -73,16 +87,20 @@ class FakeSource:
     """Documents by key; the content says how they behave.
 
     ``a|b`` gives the chunks a and b; ``!corrupt`` fails, ``!network`` fails and may be
-    retried, the empty content is skipped. A leading ``#html#`` is the format.
+    retried, and so does ``?a|b`` while the source is ``down``; the empty content is
+    skipped. A leading ``#html#`` is the format. After each ``>`` follows a document that
+    came inside: ``a>x=b|c>x!/y=d`` holds x, which holds y. ``name``: of a second source.
     """
 
     documents: dict[str, str] = field(default_factory=dict)
+    name: str | None = None
+    down: bool = False
 
     def items(self) -> list[SourceItem]:
         """List the documents in key order."""
         return [
             SourceItem(
-                source_key=key,
+                source_key=f"{self.name}/{key}" if self.name else key,
                 source_uri=f"memory:///{key}",
                 size=len(content),
                 etag=etag_of(content),
@@ -116,10 +134,10 @@ def process(unit: PlannedUnit, source: FakeSource, config: RunSettings) -> UnitT
     documents, chunks, boundaries = [], [], []
     for planned in unit.documents:
         content = source.documents.get(planned.location, "!network")
-        row, parts = outcome(planned, content, config)
-        documents.append(row)
-        chunks += parts
-        boundaries += [boundary_row(part) for part in parts]
+        for row, parts in family(planned, content, config, down=source.down):
+            documents.append(row)
+            chunks += parts
+            boundaries += [boundary_row(part) for part in parts]
     schema = schemas.chunks_schema(DIMENSION, config.vector_dtype)
     sentences = pa.Table.from_pylist(
         [sentence_row(chunk) for chunk in chunks], schemas.sentences_schema(DIMENSION)
@@ -134,13 +152,36 @@ def process(unit: PlannedUnit, source: FakeSource, config: RunSettings) -> UnitT
     )
 
 
+def family(
+    planned: PlannedDocument, content: str, config: RunSettings, *, down: bool
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield the ``documents`` row and the chunk rows of a document, and of all inside it."""
+    own = content.partition(">")[0]
+    root = outcome(planned, own, config, etag=etag_of(content), down=down)
+    yield root
+    if root[0]["status"] == "ok":
+        for member, text in members_of(planned, content):
+            yield outcome(member, text, config, etag=etag_of(content), down=down)
+
+
+def members_of(planned: PlannedDocument, content: str) -> Iterator[tuple[PlannedDocument, str]]:
+    """Yield what came inside a document, as if it had been planned itself, and its content."""
+    for part in content.split(">")[1:]:
+        name, _, text = part.partition("=")
+        key = f"{planned.source_key}{ids.MEMBER_MARK}{name}"
+        outer = ids.doc_id(key.rpartition(ids.MEMBER_MARK)[0])
+        yield replace(planned, doc_id=ids.doc_id(key), source_key=key, parent_doc_id=outer), text
+
+
 def outcome(
-    planned: PlannedDocument, content: str, config: RunSettings
+    planned: PlannedDocument, content: str, config: RunSettings, *, etag: str, down: bool = False
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the ``documents`` row and the chunk rows of one document."""
+    """Return the ``documents`` row and the chunk rows of one document by itself."""
     kind, text = "txt", content
     if content.startswith("#"):
         kind, _, text = content[1:].partition("#")
+    if text.startswith("?"):
+        text = "!network" if down else text[1:]
     status, error = "ok", None
     if text.startswith("!"):
         status, error = "failed", text[1:]
@@ -155,7 +196,7 @@ def outcome(
         "source_uri": planned.source_uri,
         "parent_doc_id": planned.parent_doc_id,
         "doc_version": version,
-        "etag": etag_of(content),
+        "etag": etag,
         "size_bytes": len(content),
         "format": kind,
         "status": status,
@@ -260,10 +301,12 @@ def run_job(
     twins: bool = False,
     interrupt_after: int | None = None,
     deaths: dict[str, dict[str, int]] | None = None,
+    on_task: Callable[[str, Task], object] = lambda _run_id, _task: None,
     **plan: Any,
 ) -> dict[str, object]:
     """Do one whole run; ``twins`` makes every attempt twice, an interruption stops early.
 
+    ``on_task`` gets the id of the run and each of its tasks, that it may be done once more.
     ``deaths``: to be noted after each unit.
     """
     with RunSession.open(
@@ -278,23 +321,34 @@ def run_job(
         for done, number in enumerate(session.units_to_do()):
             if done == interrupt_after:
                 break
+            unit, run = session.unit(number), session.run
+            commit: Task = lambda s, u=unit, r=run: commit_unit(s, r, u, process(u, source, config))  # noqa: E731
+            on_task(session.run_id, commit)
             for _ in range(1 + twins):
-                unit = session.unit(number)
-                marker = commit_unit(store, session.run, unit, process(unit, source, config))
+                marker = commit(store)
             session.unit_done(marker)
             if deaths is not None:
                 session.note_deaths(deaths)
-            publish(store, session, session.ready(), twins=twins)
-        publish(store, session, session.ready(), twins=twins)
-        publish(store, session, session.remaining(), twins=twins)
+            publish(store, session, session.ready(), twins=twins, on_task=on_task)
+        publish(store, session, session.ready(), twins=twins, on_task=on_task)
+        publish(store, session, session.remaining(), twins=twins, on_task=on_task)
         return session.finish()
 
 
-def publish(store: ObjectStore, session: RunSession, jobs: Sequence[Any], *, twins: bool) -> None:
+def publish(
+    store: ObjectStore,
+    session: RunSession,
+    jobs: Sequence[Any],
+    *,
+    twins: bool,
+    on_task: Callable[[str, Task], object],
+) -> None:
     """Publish buckets, each twice if asked."""
     for job in jobs:
+        task: Task = lambda s, j=job, r=session.run: publish_bucket(s, r, j)  # noqa: E731
+        on_task(session.run_id, task)
         for _ in range(1 + twins):
-            version = publish_bucket(store, session.run, job)
+            version = task(store)
         session.published(version)
 
 
@@ -343,7 +397,9 @@ class Crash(BaseException):
 class Actor:
     """A run in a thread of its own that does one store operation per :meth:`step`.
 
-    ``next`` is the operation that it sleeps before, and its key.
+    ``next`` is the operation that it sleeps before, and its key. ``error``: how it ended,
+    if not well. Whatever is none of this project's errors is raised by the step it
+    happened in: also what ``watch`` finds after an operation.
     """
 
     def __init__(
@@ -356,12 +412,15 @@ class Actor:
         self.ended = False
         self.error: BaseException | None = None
         self.next: tuple[str, str] = ("", "")
-        self._doomed: BaseException | None = None
+        self.operations = 0
+        self._refusal: Exception | None = None
+        self._doubt: Exception | None = None
+        self._again = False
         self._dead = False
         self._watch = watch
         self._go = threading.Semaphore(0)
         self._paused = threading.Semaphore(0)
-        view = store.view(before=self._before, after=self._after)
+        view = _Retrying(store.view(before=self._before, after=self._after), self)
         self._thread = threading.Thread(target=self._main, args=(job, view), daemon=True)
         self._thread.start()
         self._paused.acquire()
@@ -372,6 +431,8 @@ class Actor:
             return False
         self._go.release()
         self._paused.acquire()
+        if not isinstance(self.error, Crash | ChunkmillError | None):
+            raise self.error
         return not self.ended
 
     def run(self, steps: int | None = None) -> None:
@@ -399,10 +460,27 @@ class Actor:
         self.run()
         self._thread.join()
 
-    def fail_next(self, error: Exception) -> None:
-        """Let the next operation happen, but tell the run that it failed."""
-        self._doomed = error
+    def fail_next(self, error: Exception, *, done: bool = True) -> None:
+        """Tell the run that the next operation has failed, whether or not it is done."""
+        if done:
+            self._doubt = error
+        else:
+            self._refusal = error
         self.step()
+
+    def repeat_next(self) -> None:
+        """Let the next operation happen, and sleep before it is done once more.
+
+        So does a store's client where an answer was lost. Of what changes nothing nobody
+        notices.
+        """
+        self._again = self.next[0] in WRITES.split()
+        self.step()
+
+    def again(self) -> bool:
+        """Tell whether the operation that has happened is to be done once more."""
+        again, self._again = self._again, False
+        return again
 
     def _before(self, operation: str, key: str) -> None:
         if self._dead:
@@ -412,21 +490,78 @@ class Actor:
         self._go.acquire()
         if self._dead:
             raise Crash
+        error, self._refusal = self._refusal, None
+        if error is not None:
+            raise error
 
     def _after(self, operation: str, key: str) -> None:
+        self.operations += 1
+        assert self.operations < MAX_OPERATIONS, "the run does not end"
         self._watch(operation, key)
-        if self._doomed is not None:
-            error, self._doomed = self._doomed, None
+        error, self._doubt = self._doubt, None
+        if error is not None:
             raise error
 
     def _main(self, job: Callable[[ObjectStore], object], view: ObjectStore) -> None:
         try:
             job(view)
-        except (Crash, ChunkmillError, AssertionError) as error:
+        except BaseException as error:  # noqa: BLE001 - step() raises what is no way to end
             self.error = error
         finally:
             self.ended = True
             self._paused.release()
+
+
+class _Retrying:
+    """A store whose client may do a write a second time."""
+
+    def __init__(self, store: MemoryStore, actor: Actor) -> None:
+        self._store = store
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._store, name)
+        if name not in WRITES.split():
+            return value
+
+        def write(*args: Any) -> Any:
+            result = value(*args)
+            return value(*args) if self._actor.again() else result
+
+        return write
+
+
+# --- files without Parquet ------------------------------------------------------------------
+
+
+def write_light(table: pa.Table, sink: Any, **_options: Any) -> None:
+    """Write a table in Arrow's own format, with the end by which Parquet is known."""
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    sink.write(b"\0\0\0\0PAR1")
+
+
+def read_light(source: Any, columns: list[str] | None = None, **_options: Any) -> pa.Table:
+    """Return the table that :func:`write_light` wrote."""
+    table = pa.ipc.open_stream(source).read_all()
+    return table if columns is None else table.select(columns)
+
+
+LIGHT = SimpleNamespace(
+    write_table=write_light,
+    read_table=read_light,
+    read_metadata=lambda source: SimpleNamespace(
+        metadata=pa.ipc.open_stream(source).schema.metadata
+    ),
+)
+"""What of ``pyarrow.parquet`` the protocol uses, several times as fast for a few rows."""
+
+
+def without_parquet(patch: pytest.MonkeyPatch) -> None:
+    """Let the protocol write another format of files, where only the order of things counts."""
+    for module in (files, roll_forward):
+        patch.setattr(module, "pq", LIGHT)
+    patch.setitem(globals(), "pq", LIGHT)
 
 
 # --- the oracle ---------------------------------------------------------------------------
@@ -473,26 +608,6 @@ def stable(row: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in row.items() if k not in VARIES and k != "sentences_ref"}
 
 
-def expected_rows(
-    source: FakeSource, config: RunSettings, before: Sequence[Mapping[str, Any]]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the ``documents`` rows and chunk ids after a run over what was published before."""
-    published = {row["doc_id"]: row for row in before}
-    documents, chunks = [], []
-    for item in source.items():
-        planned = planned_of(item)
-        row, parts = outcome(planned, source.documents[item.source_key], config)
-        old = published.get(planned.doc_id)
-        if row["status"] == "failed" and old is not None and old["doc_version"] is not None:
-            kept = ("doc_version", "format", "n_chars", "n_tokens", "n_chunks", "text", "blocks")
-            row = {**row, **{name: old[name] for name in kept}, "stale": True}
-        else:
-            chunks += [part["chunk_id"] for part in parts]
-        documents.append(row)
-    table = pa.Table.from_pylist(documents, schemas.DOCUMENTS)
-    return [stable(row) for row in table.sort_by("doc_id").to_pylist()], sorted(chunks)
-
-
 def planned_of(item: SourceItem) -> PlannedDocument:
     """Return a listed document as it would be planned."""
     return PlannedDocument(
@@ -532,6 +647,7 @@ def check_dataset(store: MemoryStore) -> None:
     chunks = plain_rows(store, "chunks")
     names = [row["chunk_id"] for row in chunks]
     assert len(set(names)) == len(names)
+    check_feeds(store)
     assert replay(feeds(store)) == set(names)
     boundaries = plain_rows(store, "boundaries")
     assert sorted(row["chunk_id"] for row in boundaries) == sorted(names)
@@ -562,8 +678,27 @@ def check_chains(store: MemoryStore) -> None:
         assert epochs == sorted(epochs), (bucket, epochs)
         published = [v.run_id for v in chain if v.kind == "publish"]
         assert len(set(published)) == len(published), (bucket, published)
+        for before, after in pairwise(chain):
+            assert after.kind == "publish" or _state(after) == _state(before), after
         for file in chain[-1].files:
             assert hashlib.sha256(store.objects[file.key]).hexdigest() == file.sha256
+
+
+def _state(version: BucketVersion) -> tuple[Any, ...]:
+    return version.files, version.index, version.interim, version.replaces
+
+
+def check_feeds(store: MemoryStore) -> None:
+    """Check that the plain feed holds the committed change rows, and no others."""
+    committed = {
+        layout.plain_changes(version.run_id, version.bucket): store.objects[version.changes.key]
+        for chain in chains(store).values()
+        for version in chain
+        if version.changes is not None
+    }
+    plain = plain_files(store, "changes")
+    assert {key: plain.get(key) for key in committed} == committed
+    assert not [key for key in plain if key not in committed and read_rows(plain[key])]
 
 
 def feeds(store: MemoryStore) -> Iterator[dict[str, Any]]:

@@ -1,13 +1,15 @@
 """``dataset.json``: what a dataset is, fixed at its creation, and how it was last made.
 
 Source, number of buckets, partitioning and vector type never change afterwards;
-fingerprint, model and chunking are those of the last run that wrote.
+fingerprint, model and chunking are those of the last run that wrote. The object is
+replaced without a condition, so a run that was overtaken may still put its own there:
+it is a view, too. The truth is what the last plan says, as no two runs share one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,17 +18,23 @@ from chunking.errors import DestinationError, ObjectNotFoundError
 from jobs import layout
 from jobs.ports import ObjectStore
 from jobs.protocol import fail_points
+from jobs.protocol.files import read_fact
 from jobs.protocol.run import RunSettings
 
 __all__ = [
+    "PLAN_FACT",
     "Dataset",
     "check_settings",
     "keep_tokenizer",
+    "planned_dataset",
     "read_dataset",
     "settings_of",
     "settle_dataset",
     "tokenizer_digest",
 ]
+
+PLAN_FACT = "dataset"
+"""Metadata key (prefixed) under which a plan repeats ``dataset.json``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +85,22 @@ def read_dataset(store: ObjectStore) -> Dataset | None:
     except ObjectNotFoundError:
         _check_free(store)
         return None
-    try:
-        body: dict[str, Any] = json.loads(data)
-        version = int(body["schema_version"])
-        if version > schemas.FORMAT_VERSION:
-            raise DestinationError(_newer(store.url, version))
-        body.setdefault("settings", {})
-        return Dataset(**{name: body[name] for name in Dataset.__slots__})
-    except (ValueError, KeyError, TypeError) as error:
-        msg = f"{store.uri(layout.DATASET)} is not a chunkmill dataset description: {error}"
-        raise DestinationError(msg) from error
+    return _parsed(data, store.url, store.uri(layout.DATASET))
+
+
+def planned_dataset(store: ObjectStore, run_ids: Iterable[str]) -> Dataset | None:
+    """Return the dataset as the first of these runs with a plan has settled it, if one has.
+
+    ``run_ids``: newest first.
+    """
+    for run_id in run_ids:
+        key = layout.plan(run_id)
+        try:
+            stated = read_fact(store, key, PLAN_FACT)
+        except ObjectNotFoundError:
+            continue
+        return None if stated is None else _parsed(stated.encode(), store.url, store.uri(key))
+    return None
 
 
 def settings_of(dataset: Dataset, *, lease_seconds: float) -> RunSettings:
@@ -114,8 +128,9 @@ def settle_dataset(
 ) -> Dataset:
     """Create ``dataset.json``, or bring it up to this run's configuration.
 
-    Only the holder of the lease calls this. What was fixed at creation is kept, also
-    when another run was quicker to create it.
+    Only the holder of the lease calls this. ``dataset``: as the run before has left it,
+    whatever lies there now. What was fixed at creation is kept, also when another run
+    was quicker to create it.
     """
     if dataset is None:
         created = _new(settings, n_buckets)
@@ -129,7 +144,7 @@ def settle_dataset(
             raise DestinationError(msg)
         check_settings(store.url, dataset, settings)
     current = _updated(dataset, settings)
-    if current != dataset:
+    if current != read_dataset(store):
         store.put(layout.DATASET, current.to_bytes())
         fail_points.hit("dataset.update")
     return current
@@ -166,6 +181,19 @@ def check_settings(url: str, dataset: Dataset, settings: RunSettings) -> None:
         if was != asked:
             msg = f"{url} was made with {name} = {was}, asked for is {asked}: write to a new DST"
             raise DestinationError(msg)
+
+
+def _parsed(data: bytes, url: str, uri: str) -> Dataset:
+    try:
+        body: dict[str, Any] = json.loads(data)
+        version = int(body["schema_version"])
+        if version > schemas.FORMAT_VERSION:
+            raise DestinationError(_newer(url, version))
+        body.setdefault("settings", {})
+        return Dataset(**{name: body[name] for name in Dataset.__slots__})
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"{uri} is not a chunkmill dataset description: {error}"
+        raise DestinationError(msg) from error
 
 
 def _check_source(url: str, dataset: Dataset, settings: RunSettings) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "data_key",
     "new_attempt",
     "of_today",
+    "read_fact",
     "read_table",
     "to_parquet",
     "write_table",
@@ -176,6 +177,15 @@ def read_table(store: ObjectStore, file: DataFile) -> pa.Table:
 
 def data_key(store: ObjectStore, key: str) -> str | None:
     """Return the data key that the Parquet file at ``key`` names, or None if it names none."""
+    return read_fact(store, key, DATA_KEY)
+
+
+def read_fact(store: ObjectStore, key: str, name: str) -> str | None:
+    """Return a fact that the Parquet file at ``key`` states in its metadata, or None.
+
+    Raises:
+        ObjectNotFoundError: there is no such file.
+    """
     tail = store.get_tail(key, _TAIL_BYTES)
     if tail[-4:] != b"PAR1":
         return None
@@ -186,5 +196,5 @@ def data_key(store: ObjectStore, key: str) -> str | None:
         metadata = pq.read_metadata(pa.BufferReader(tail)).metadata or {}
     except pa.ArrowException:
         return None
-    name = metadata.get(f"{schemas.METADATA_PREFIX}{DATA_KEY}".encode())
-    return name.decode() if name is not None else None
+    value = metadata.get(f"{schemas.METADATA_PREFIX}{name}".encode())
+    return value.decode() if value is not None else None

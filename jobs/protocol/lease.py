@@ -34,6 +34,7 @@ __all__ = [
     "acquire_lease",
     "check_lease",
     "read_lease",
+    "recent_runs",
     "run_ids_since_completed",
 ]
 
@@ -184,13 +185,17 @@ def run_ids_since_completed(store: ObjectStore, before: int) -> list[str]:
     These are all the runs after the last one that completed: a completed run has
     settled whatever its predecessors left.
     """
-    unfinished: list[str] = []
+    return [run.run_id for run in recent_runs(store, before) if not run.completed]
+
+
+def recent_runs(store: ObjectStore, before: int) -> list[LeaseState]:
+    """Return the runs of epochs below ``before`` from the last completed one on, oldest first."""
+    recent: list[LeaseState] = []
     for epoch in reversed([e for e in _epochs(store) if e < before]):
-        state = _state(store, epoch)
-        if state.completed:
+        recent.append(_state(store, epoch))
+        if recent[-1].completed:
             break
-        unfinished.append(state.run_id)
-    return unfinished[::-1]
+    return recent[::-1]
 
 
 def acquire_lease(

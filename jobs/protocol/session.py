@@ -21,7 +21,7 @@ next run goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
@@ -33,9 +33,16 @@ from jobs import layout, patience
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
 from jobs.protocol.board import Board
-from jobs.protocol.dataset import Dataset, keep_tokenizer, settle_dataset
+from jobs.protocol.dataset import (
+    PLAN_FACT,
+    Dataset,
+    check_settings,
+    keep_tokenizer,
+    planned_dataset,
+    settle_dataset,
+)
 from jobs.protocol.files import to_parquet
-from jobs.protocol.lease import Lease, SystemClock, acquire_lease, run_ids_since_completed
+from jobs.protocol.lease import Lease, SystemClock, acquire_lease, recent_runs
 from jobs.protocol.partitions import partition_column
 from jobs.protocol.plan import Plan, PlannedUnit
 from jobs.protocol.planning import plan_run
@@ -304,8 +311,9 @@ class RunSession:
 
     def _roll_forward(self) -> None:
         self._lease.beat()
-        self._dataset = checked_dataset(self._store, self._settings)
-        self.resumed = run_ids_since_completed(self._store, before=self._lease.epoch)
+        recent = recent_runs(self._store, before=self._lease.epoch)
+        self.resumed = [run.run_id for run in recent if not run.completed]
+        self._dataset = self._checked_dataset([run.run_id for run in reversed(recent)])
         self._leftovers = read_leftovers(self._store, self.resumed)
         data = list_data(self._store)
         versions = read_versions(self._store, data, self._workers)
@@ -313,6 +321,14 @@ class RunSession:
         self.n_mended = mend_changes(self._store, self._versions, self.resumed)
         self._view.load()
         self.n_mended += self._view.mend(self._versions, data, self._lease.check)
+
+    def _checked_dataset(self, run_ids: Sequence[str]) -> Dataset | None:
+        """Return the dataset as the last run has left it, whatever an older one put there since."""
+        found = checked_dataset(self._store, self._settings)
+        planned = planned_dataset(self._store, run_ids)
+        if planned is not None:
+            check_settings(self._store.url, planned, self._settings)
+        return planned or found
 
     def _settle_view(self) -> None:
         if self._board.n_published:
@@ -330,7 +346,7 @@ class RunSession:
             facts=facts,
             purged=frozenset(purged),
         )
-        self._write_plan(plan, facts)
+        self._write_plan(plan, {**facts, PLAN_FACT: dataset.to_bytes().decode()})
         self._plan = plan
         self._board = Board(plan)
 

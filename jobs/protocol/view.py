@@ -185,7 +185,24 @@ class PlainView:
     def _mend_bucket(
         self, version: BucketVersion | None, stale: set[str], names: Mapping[str, str | None]
     ) -> None:
+        """Mend one table after the other, so that none runs ahead of those before it."""
         after = _targets(version, self.column) if version else {}
+        for table in PLAIN_TABLES:
+            own = {key for key in stale if key.startswith(f"{table}/")}
+            self._empty(version, own, names, after)
+            for key, file in after.items():
+                if key in own:
+                    copy_written(self.store, file.key, key)
+                    fail_points.hit("roll.copy")
+
+    def _empty(
+        self,
+        version: BucketVersion | None,
+        stale: set[str],
+        names: Mapping[str, str | None],
+        after: Mapping[str, DataFile],
+    ) -> None:
+        """Take out of a table's stale files what must not be there any longer."""
         if self.column is not None:
             interim = _keyed(version.interim, version.bucket, self.column) if version else {}
             replaces = set(version.replaces) if version else set()
@@ -195,10 +212,6 @@ class PlainView:
             for key in sorted(stale - after.keys()):
                 self.store.delete(key)
                 fail_points.hit("roll.remove")
-        for key, file in after.items():
-            if key in stale:
-                copy_written(self.store, file.key, key)
-                fail_points.hit("roll.copy")
 
     def _take_out(
         self,

@@ -14,9 +14,10 @@ from jobs.adapters.stores.memory import MemoryStore
 from tests.jobs.protocol import simulation as sim
 from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
 
-OLD = {"d0": "a|b", "d1": "!corrupt", "d2": "#html#x", "d3": "b"}
-NEW = {"d0": "a|c", "d1": "ok", "d2": "y", "d4": "#html#b"}
-OTHER = {"d0": "!corrupt", "d2": "#html#y|z", "d3": "b", "d4": "c"}
+# Documents change, move, fail, come and go; so does what came inside some of them.
+OLD = {"d0": "a|b>x=c>y=#html#d", "d1": "!corrupt", "d2": "#html#x", "d3": "b>x=a"}
+NEW = {"d0": "a|c>x=#html#c|e>z=f>z!/q=g", "d1": "ok", "d2": "y", "d4": "#html#b>x=!corrupt"}
+OTHER = {"d0": "!corrupt", "d2": "#html#y|z>x=a", "d3": "b>x=", "d4": "c"}
 
 
 def settled(store: MemoryStore) -> dict[str, Any]:

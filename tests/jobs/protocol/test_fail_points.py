@@ -22,11 +22,31 @@ from tests.jobs.protocol import simulation as sim
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 # What the source holds on three days. Documents fail, vanish, change, and move between
-# formats, by which the dataset is partitioned; on day 0 there is no chunk at all.
+# formats, by which the dataset is partitioned, and so does what came inside them; on
+# day 0 there is no chunk at all.
 DAYS: list[tuple[str, dict[str, str]]] = [
     ("A", {"d0": "!corrupt", "d1": "!network"}),
-    ("A", {"d0": "a|b", "d1": "b|c", "d2": "#html#a", "d3": "x|y", "d4": "z", "d5": "#pptx#o"}),
-    ("B", {"d0": "#html#a|b", "d1": "!corrupt", "d2": "a|bbbb", "d4": "z", "d5": "#html#o|p"}),
+    (
+        "A",
+        {
+            "d0": "a|b>x=c>y=d",
+            "d1": "b|c>x=e",
+            "d2": "#html#a",
+            "d3": "x|y>x=f",
+            "d4": "z",
+            "d5": "#pptx#o",
+        },
+    ),
+    (
+        "B",
+        {
+            "d0": "#html#a|b>x=#html#c>z=!corrupt",
+            "d1": "!corrupt",
+            "d2": "a|bbbb",
+            "d4": "z",
+            "d5": "#html#o|p>x=g>x!/y=h",
+        },
+    ),
 ]
 # Points that only a run after a killed one passes: where that one is killed.
 BEFORE = {

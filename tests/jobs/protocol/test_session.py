@@ -21,6 +21,7 @@ from chunking.errors import (
 from jobs import layout
 from jobs.adapters.stores.local import LocalStore
 from jobs.adapters.stores.memory import MemoryStore
+from jobs.protocol.dataset import read_dataset
 from jobs.protocol.partitions import DEFAULT_VALUE
 from jobs.protocol.report import read_state
 from jobs.protocol.session import RunSession, preview_plan
@@ -66,7 +67,7 @@ def test_run_again_has_nothing_to_do() -> None:
     assert after == before
     n_buckets = 3
     assert requests.total() <= 2 * n_buckets + 30, requests
-    assert requests["get_tail"] == 0
+    assert requests["get_tail"] == 1, "of the plan before; no plain file is looked at"
 
 
 def test_deaths_are_known_to_the_run_that_goes_on_only() -> None:
@@ -139,6 +140,24 @@ def test_zombie_publishes_nothing_after_a_take_over() -> None:
     assert isinstance(zombie.error, LeaseLostError)
     sim.check_dataset(store)
     assert sim.plain_rows(store, "documents") == expected
+
+
+def test_late_dataset_description_does_not_last() -> None:
+    """What a run that was overtaken puts over ``dataset.json`` is not what the next goes by."""
+    store, documents = MemoryStore(), source()
+    run_job(store, documents, settings())
+    zombie = Actor(store, lambda s: run_job(s, documents, settings("B")))
+    zombie.run_until("put", r"dataset\.json")
+    second = FakeSource({"e": "a"}, name="s2")
+    run_job(store, second, settings(source_name="s2", source="memory://second"))
+    expected = read_dataset(store)
+    zombie.run()
+    assert isinstance(zombie.error, LeaseLostError)
+    assert read_dataset(store) != expected, "nothing can keep it from one late write"
+    run_job(store, documents, settings())
+    assert read_dataset(store) == expected
+    with pytest.raises(DestinationError, match="not of memory://third"):
+        run_job(store, second, settings(source_name="s2", source="memory://third"))
 
 
 def test_late_plain_copy_is_mended() -> None:

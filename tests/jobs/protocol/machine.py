@@ -37,6 +37,9 @@ SECOND = "s2"
 """Name of the second source."""
 
 KEYS = [(None, f"d{i}") for i in range(4)] + [(SECOND, "e0"), (SECOND, "e1")]
+NEW_KEY = (None, "new")
+"""A document that there is not at first; the bucket that it belongs to may hold no other."""
+
 CONTENTS = [
     *("a|b", "b|a|a", "cccc|b", "", "!corrupt", "!network", "?a|b", "#html#a|b", "#html#!corrupt"),
     *("a>x=b|c>y=d", "a>x=#html#b>z=!corrupt", "a|b>x=c>x!/y=d", "#html#a>x=b|c", "?a>x=?b>y=a"),
@@ -60,6 +63,9 @@ PLACES = [
     ("put", r"report\.json"),
 ]
 """Before which operations a run falls asleep, give or take some."""
+
+HALFWAY = [("put", "/lease/"), ("create", "/buckets/"), ("create", r"/plan\.parquet")]
+"""Where a run stands that has begun to overtake another one."""
 
 FAULTS = ["killed", "refused", "in doubt", "done twice"]
 YEAR = 365 * 86400.0
@@ -237,40 +243,55 @@ class ProtocolMachine(RuleBasedStateMachine):
         player.die()
 
     @rule(
-        key=st.sampled_from(KEYS),
+        key=st.sampled_from([*KEYS, NEW_KEY, NEW_KEY]),
         content=st.sampled_from(CONTENTS),
+        config=st.sampled_from(CONFIGS),
         until=st.sampled_from(PLACES),
         times=st.integers(1, 3),
         steps=st.integers(1, 3) | st.just(1000),
         restore=st.booleans(),
+        other=st.booleans(),
+        halfway=st.none() | st.sampled_from(HALFWAY),
     )
     def overtake(
         self,
+        *,
         key: tuple[str | None, str],
         content: str,
+        config: str,
         until: tuple[str, str],
         times: int,
         steps: int,
-        *,
         restore: bool,
+        other: bool,
+        halfway: tuple[str, str] | None,
     ) -> None:
         """Let a whole run pass one that sleeps at a critical place, then wake that one.
 
         The source may change back in between, so that the run that overtakes has
-        nothing to do where the other one is about to commit.
+        nothing to do where the other one is about to commit; so it has if it is of the
+        ``other`` source. The sleeper may wake up when the other one is ``halfway``.
         """
-        job = {"config": "A", "second": key[0] is not None}
-        self.complete(job)
+        second = key[0] is not None
+        self.complete({"config": "A", "second": second})
         documents = self.sources[key[0]].documents
         seen = dict(documents)
         documents[key[1]] = content
-        player = self.start(**job)
+        player = self.start(config, second=second)
         player.run_until(*until, times)
         if restore:
             documents.clear()
             documents.update(seen)
-        self.complete(job)
-        player.run(steps)
+        rival = {"config": "A", "second": second is not other}
+        if halfway is None:
+            self.complete(rival)
+            player.run(steps)
+        else:
+            winner = self.start(**rival)
+            winner.run_until(*halfway)
+            player.run(steps)
+            winner.run()
+            assert winner.error is None, repr(winner.error)
         self.check_end(player)
         player.die()
 

@@ -413,6 +413,7 @@ class Actor:
         self.error: BaseException | None = None
         self.next: tuple[str, str] = ("", "")
         self.operations = 0
+        self._broken: AssertionError | None = None
         self._refusal: Exception | None = None
         self._doubt: Exception | None = None
         self._again = False
@@ -431,6 +432,8 @@ class Actor:
             return False
         self._go.release()
         self._paused.acquire()
+        if self._broken is not None:
+            raise self._broken
         if not isinstance(self.error, Crash | ChunkmillError | None):
             raise self.error
         return not self.ended
@@ -456,7 +459,7 @@ class Actor:
 
     def die(self) -> None:
         """End the run here, as by SIGKILL."""
-        self._dead = True
+        self._dead, self._broken = True, None
         self.run()
         self._thread.join()
 
@@ -497,7 +500,11 @@ class Actor:
     def _after(self, operation: str, key: str) -> None:
         self.operations += 1
         assert self.operations < MAX_OPERATIONS, "the run does not end"
-        self._watch(operation, key)
+        try:
+            self._watch(operation, key)
+        except AssertionError as error:
+            self._broken = error  # the run itself may end by something else
+            raise
         error, self._doubt = self._doubt, None
         if error is not None:
             raise error

@@ -20,6 +20,12 @@ NEW = {"d0": "a|c>x=#html#c|e>z=f>z!/q=g", "d1": "ok", "d2": "y", "d4": "#html#b
 OTHER = {"d0": "!corrupt", "d2": "#html#y|z>x=a", "d3": "b>x=", "d4": "c"}
 
 
+@pytest.fixture(autouse=True)
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be of a format that is faster for a few rows."""
+    sim.without_parquet(monkeypatch)
+
+
 def settled(store: MemoryStore) -> dict[str, Any]:
     """Return what a plain reader sees, without what depends on the run; check every law."""
     sim.check_dataset(store)

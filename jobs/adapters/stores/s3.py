@@ -170,7 +170,7 @@ class S3Store:
             self.connection.client().upload_fileobj(
                 source, self.bucket, self.prefix + key, Config=self._transfer(self.part_bytes)
             )
-            self._wrote(source.tell())
+        self._wrote(path.stat().st_size)
 
     def create(self, key: str, data: bytes) -> bool:
         """Create the object if it does not exist; False if another content is there."""

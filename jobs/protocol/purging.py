@@ -309,7 +309,8 @@ class Purge:
         return bool(pc.any(self._mask(table)).as_py())
 
     def _mask(self, table: pa.Table) -> pa.ChunkedArray[Any]:
-        mask: pa.ChunkedArray[Any] = pc.is_in(table["doc_id"], value_set=self._ids)
+        doc_ids: Any = table["doc_id"]
+        mask: pa.ChunkedArray[Any] = pc.is_in(doc_ids, value_set=self._ids)
         return mask
 
 

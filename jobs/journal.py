@@ -106,7 +106,7 @@ class Watch:
         msg = (
             f"{deaths} workers were killed or crashed while they had this document alone in "
             f"work (stage {stage}), so it was given up; memory or a fault in native code is the "
-            "likely reason. A later run tries again"
+            "likely reason. Later runs try again, within limits.attempts"
         )
         return DocumentError(msg, kind="crashed", stage=stage, retryable=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -12,7 +11,8 @@ import pytest
 from chunking.errors import LeaseLostError
 from jobs.adapters.stores.memory import MemoryStore
 from tests.jobs.protocol import simulation as sim
-from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.simulation import Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.sleepers import sleepers
 
 # Documents change, move, fail, come and go; so does what came inside some of them.
 OLD = {"d0": "a|b>x=c>y=#html#d", "d1": "!corrupt", "d2": "#html#x", "d3": "b>x=a"}
@@ -48,26 +48,13 @@ def _old_objects(partition_by: str | None) -> dict[str, bytes]:
     return store.objects
 
 
-def sleepers(config: sim.RunSettings) -> Iterator[tuple[MemoryStore, Actor, str]]:
-    """Yield stores where a run over the new documents, holding the lease, sleeps.
-
-    Each time before another write: nothing that it does in between can be seen. The
-    last one has ended undisturbed.
-    """
-    for count in itertools.count():
-        store, source = prepared(config), FakeSource(dict(NEW))
-        actor = Actor(store, lambda s: run_job(s, source, config))  # noqa: B023 - used at once
-        actor.run_until("create", "/lease/")
-        actor.step()
-        for _ in range(count):
-            actor.run_until(WRITES, "")
-            actor.step()
-        actor.run_until(WRITES, "")
-        ended = actor.ended
-        yield store, actor, f"write {count}: {actor.next}"
-        if ended:
-            assert count > 30
-            return
+def asleep(config: sim.RunSettings) -> Iterator[tuple[MemoryStore, Actor, str]]:
+    """Yield stores where a run over the new documents sleeps, each time before another write."""
+    return sleepers(
+        lambda: prepared(config),
+        lambda store: run_job(store, FakeSource(dict(NEW)), config),
+        least=30,
+    )
 
 
 @pytest.mark.chaos
@@ -78,7 +65,7 @@ def test_killed_at_every_write(partition_by: str | None) -> None:
     store = prepared(config)
     run_job(store, FakeSource(dict(NEW)), config)
     expected = settled(store)
-    for store, actor, where in sleepers(config):
+    for store, actor, where in asleep(config):
         actor.die()
         sim.check_each_document_once(store)
         run_job(store, FakeSource(dict(NEW)), config)
@@ -96,7 +83,7 @@ def test_killed_at_every_write(partition_by: str | None) -> None:
 def test_zombie_at_every_write(documents: dict[str, str]) -> None:
     """Overtaken by a whole run and woken up, a run changes nothing, wherever it slept."""
     config = settings(n_buckets=2)
-    for store, zombie, where in sleepers(config):
+    for store, zombie, where in asleep(config):
         run_job(store, FakeSource(dict(documents)), config)
         expected, chains = settled(store), sim.chains(store)
         zombie.run()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +19,8 @@ from jobs.protocol.lease import read_lease, run_ids_since_completed
 from jobs.protocol.roll_forward import list_data, read_versions
 from tests.jobs.protocol import simulation as sim
 from tests.jobs.protocol.oracle import Oracle, Published
-from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.simulation import Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.sleepers import sleepers
 
 OLD = {"d0": "a|b", "d1": "!corrupt", "d2": "#html#x", "d3": "b"}
 NEW = {"d0": "a|c", "d1": "ok", "d2": "y", "d4": "#html#b", "d5": "e|f"}
@@ -200,30 +199,6 @@ def forget_structure(store: MemoryStore, version: Any) -> None:
     store.objects[version.key] = replace(version, index=index).to_bytes()
 
 
-Job = Callable[[MemoryStore], object]
-
-
-def sleepers(make: Callable[[], MemoryStore], job: Job, stride: int) -> Iterator[Any]:
-    """Yield stores where a job, holding the lease, sleeps: each time some writes further on.
-
-    The last one has ended undisturbed.
-    """
-    for count in itertools.count(0, stride):
-        store = make()
-        actor = Actor(store, job)  # type: ignore[arg-type]
-        actor.run_until("create", "/lease/")
-        actor.step()
-        for _ in range(count):
-            actor.run_until(WRITES, "")
-            actor.step()
-        actor.run_until(WRITES, "")
-        ended = actor.ended
-        yield store, actor, f"write {count}: {actor.next}"
-        if ended:
-            assert count > 20
-            return
-
-
 UNIT, VERSION, COPY = ("create", r"/units/\d+\.json"), ("create", r"/buckets/"), ("copy", "^chunks")
 PLACES = [
     pytest.param(UNIT, 3, 9, id="unit"),
@@ -250,7 +225,7 @@ def test_killed_at_any_write(place: tuple[str, str], times: int, stride: int) ->
         store.objects.update(left.objects)
         return store
 
-    for store, actor, where in sleepers(make, sim.gc_job, stride):
+    for store, actor, where in sleepers(make, sim.gc_job, least=20, stride=stride):
         actor.die()
         sim.check_each_document_once(store)
         check_references(store)
@@ -274,7 +249,7 @@ def test_zombie_at_any_write(stride: int) -> None:
         store.objects.update(left.objects)
         return store
 
-    for store, zombie, where in sleepers(make, sim.gc_job, stride):
+    for store, zombie, where in sleepers(make, sim.gc_job, least=20, stride=stride):
         # The run that overtakes dies, too: what it has adopted must be there for the next.
         actor = Actor(store, lambda s: run_job(s, FakeSource(dict(other)), CONFIG))
         actor.run_until("create", r"/buckets/.*json", 3)

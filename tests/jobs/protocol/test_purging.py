@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,7 +21,8 @@ from jobs.protocol.roll_forward import list_data, read_versions
 from jobs.protocol.targets import find_targets
 from jobs.records import SourceItem
 from tests.jobs.protocol import simulation as sim
-from tests.jobs.protocol.simulation import WRITES, Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.simulation import Actor, FakeSource, run_job, settings
+from tests.jobs.protocol.sleepers import sleepers
 
 KILLED = (("create", r"/units/\d+\.json"), 2)
 """Where the third day's run dies: before it commits its second unit."""
@@ -274,22 +274,14 @@ def test_what_is_inside_goes_along(purged: str, left: set[str]) -> None:
     assert len(sim.plain_rows(store, "documents")) == len(source.documents)
 
 
-def sleepers(partition_by: str | None, stride: int) -> Iterator[tuple[MemoryStore, Actor, str]]:
+def asleep(partition_by: str | None, stride: int) -> Iterator[tuple[MemoryStore, Actor, str]]:
     """Yield stores where a purge, holding the lease, sleeps: each time some writes further on."""
-    for count in itertools.count(0, stride):
-        store = prepared(partition_by, KILLED)
-        actor = Actor(store, lambda s: sim.purge_job(s, KEY))
-        actor.run_until("create", "/lease/")
-        actor.step()
-        for _ in range(count):
-            actor.run_until(WRITES, "")
-            actor.step()
-        actor.run_until(WRITES, "")
-        ended = actor.ended
-        yield store, actor, f"write {count}: {actor.next}"
-        if ended:
-            assert count > 30
-            return
+    return sleepers(
+        lambda: prepared(partition_by, KILLED),
+        lambda store: sim.purge_job(store, KEY),
+        least=30,
+        stride=stride,
+    )
 
 
 @pytest.mark.chaos
@@ -301,7 +293,7 @@ def test_killed_at_any_write(partition_by: str | None, stride: int) -> None:
     expected = seen(store)
     run_job(store, FakeSource(dict(DAYS[2])), config_of(partition_by))
     then = seen(store)
-    for store, actor, where in sleepers(partition_by, stride):
+    for store, actor, where in asleep(partition_by, stride):
         actor.die()
         sim.check_each_document_once(store)
         pending = purged_ids(found for found in read_purge_lists(store) if not found.done)
@@ -316,7 +308,7 @@ def test_killed_at_any_write(partition_by: str | None, stride: int) -> None:
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_run_between_the_kill_and_the_rest(stride: int) -> None:
     """A run after a killed purge publishes nothing of the document; purging finishes later."""
-    for store, actor, where in sleepers(None, stride):
+    for store, actor, where in asleep(None, stride):
         actor.die()
         listed = purged_ids(read_purge_lists(store))
         run_job(store, FakeSource(dict(DAYS[2])), config_of())
@@ -332,7 +324,7 @@ def test_run_between_the_kill_and_the_rest(stride: int) -> None:
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_zombie_at_any_write(stride: int) -> None:
     """Overtaken by a run and woken up, a purge breaks nothing that the run relies on."""
-    for store, zombie, where in sleepers(None, stride):
+    for store, zombie, where in asleep(None, stride):
         actor = Actor(store, lambda s: run_job(s, FakeSource(dict(DAYS[2])), config_of()))
         actor.run_until("create", r"/buckets/.*json", 2)
         zombie.run()

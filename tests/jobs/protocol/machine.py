@@ -28,7 +28,6 @@ from jobs import layout
 from jobs.adapters.stores.memory import MemoryStore
 from jobs.ports import ObjectStore
 from jobs.protocol.dataset import read_dataset
-from jobs.protocol.lease import read_lease
 from tests.jobs.protocol import simulation as sim
 from tests.jobs.protocol.laws import PLAYED, Laws, Player
 from tests.jobs.protocol.oracle import Oracle, Published
@@ -63,6 +62,20 @@ PLACES = [
     ("put", r"report\.json"),
 ]
 """Before which operations a run falls asleep, give or take some."""
+
+CRITICAL = [
+    *[("create", "/buckets/", 1)] * 2,
+    ("create", r"/plan\.parquet", 1),
+    *[("list", "^boundaries/", 2)] * 2,
+]
+"""Before which a run does most harm if it does not notice that it was overtaken.
+
+The last is its end, when it compares the plain files with what it has committed.
+"""
+
+MOMENTS = st.sampled_from(CRITICAL) | st.builds(
+    lambda place, times: (*place, times), st.sampled_from(PLACES), st.integers(1, 3)
+)
 
 HALFWAY = [("put", "/lease/"), ("create", "/buckets/"), ("create", r"/plan\.parquet")]
 """Where a run stands that has begun to overtake another one."""
@@ -243,11 +256,10 @@ class ProtocolMachine(RuleBasedStateMachine):
         player.die()
 
     @rule(
-        key=st.sampled_from([*KEYS, NEW_KEY, NEW_KEY]),
+        key=st.just(NEW_KEY) | st.sampled_from(KEYS),
         content=st.sampled_from(CONTENTS),
         config=st.sampled_from(CONFIGS),
-        until=st.sampled_from(PLACES),
-        times=st.integers(1, 3),
+        moment=MOMENTS,
         steps=st.integers(1, 3) | st.just(1000),
         restore=st.booleans(),
         other=st.booleans(),
@@ -259,8 +271,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         key: tuple[str | None, str],
         content: str,
         config: str,
-        until: tuple[str, str],
-        times: int,
+        moment: tuple[str, str, int],
         steps: int,
         restore: bool,
         other: bool,
@@ -278,7 +289,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         seen = dict(documents)
         documents[key[1]] = content
         player = self.start(config, second=second)
-        player.run_until(*until, times)
+        player.run_until(*moment)
         if restore:
             documents.clear()
             documents.update(seen)
@@ -292,22 +303,42 @@ class ProtocolMachine(RuleBasedStateMachine):
             player.run(steps)
             winner.run()
             assert winner.error is None, repr(winner.error)
+        PLAYED["woken after being overtaken"] += self.laws.overtaken(player)
         self.check_end(player)
         player.die()
+
+    @rule(
+        config=st.sampled_from(CONFIGS),
+        n_units=st.integers(1, 3),
+        changes=st.dictionaries(st.sampled_from(KEYS), st.sampled_from(CONTENTS), max_size=3),
+    )
+    def abandon(
+        self, config: str, n_units: int, changes: dict[tuple[str | None, str], str]
+    ) -> None:
+        """Kill a run that has committed units; the next takes over what is still of use."""
+        player = self.start(config)
+        player.run_until("create", "/units/", n_units)
+        player.run(1)
+        player.die()
+        for key, content in changes.items():
+            self.change(key, content)
+        self.complete({"config": config})
 
     @rule(job=JOBS, alive=st.booleans())
     def wait(self, job: dict[str, Any], *, alive: bool) -> None:
         """Start a run that does not take over: it is refused while another one is alive."""
-        state = read_lease(self.store)
-        if not alive or state is None or state.released:
-            self.complete({**job, "take_over": False})
-            return
-        clock = Observed(self.store, layout.lease_heartbeat(state.epoch))
-        player = self.start(**job, clock=clock, take_over=False)
-        before = dict(self.store.objects)
-        player.run()
-        assert isinstance(player.error, LeaseHeldError), repr(player.error)
-        assert before.keys() | {clock.key} == self.store.objects.keys()
+        other = self.start(**job)
+        other.run_until("create", r"/plan\.parquet")
+        if alive:
+            assert other.epoch is not None
+            clock = Observed(self.store, layout.lease_heartbeat(other.epoch))
+            before = dict(self.store.objects)
+            player = self.start(**{**job, "clock": clock, "take_over": False})
+            player.run()
+            assert isinstance(player.error, LeaseHeldError), repr(player.error)
+            assert before.keys() == self.store.objects.keys()
+        other.die()
+        self.complete({**job, "take_over": False})
 
     @rule(job=JOBS)
     def complete(self, job: Mapping[str, Any]) -> None:

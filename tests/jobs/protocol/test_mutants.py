@@ -199,7 +199,9 @@ MUTANTS = [
     Mutant("fences hold nothing", setting(roll_forward, "fence_of", empty_fence)),
     Mutant("no look at the lease before a commit or after the plan", unchecked_plan_and_commits),
     Mutant("no look at the lease before plain copies", unchecked(commits=False)),
-    Mutant("no look at the lease before mending", setting(lease.Lease, "check", nothing)),
+    Mutant(
+        "no look at the lease before mending", setting(lease.Lease, "check", nothing), examples=150
+    ),
     Mutant("epochs are put", put_where("/lease/")),
     Mutant("markers are put", put_where("/units/")),
     Mutant("versions are put", put_where("/buckets/")),

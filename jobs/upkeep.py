@@ -66,6 +66,7 @@ def open_dataset(dst: str, config: Config) -> Opened:
         DestinationError: there is none, or one of a newer format.
     """
     store = open_store(dst, config.source)
+    store.reach()  # a wrong endpoint is told at once, not after all patience
     dataset = read_dataset(store)
     if dataset is None:
         msg = f"{store.url} holds no dataset"

@@ -22,6 +22,7 @@ from scripts.chaos.harness.real_sources import real_world
 from scripts.chaos.harness.s3_proxy import S3Proxy
 from scripts.chaos.harness.sources import World, put_state
 from scripts.chaos.harness.store_server import StoreServer
+from scripts.chaos.harness.worker_forks import WorkerForks
 
 __all__ = ["DATASETS", "DONE", "LEASE_SECONDS", "Disk", "Places", "open_places"]
 
@@ -192,8 +193,11 @@ def _place(world: int, *, real: bool) -> str:
 
 
 @contextlib.contextmanager
-def open_places(work: Path, *, alone: bool) -> Iterator[Places]:
-    """Start everything, without a Ray if the driver works ``alone``; end it in the end."""
+def open_places(work: Path, *, alone: bool, real: bool) -> Iterator[Places]:
+    """Start everything, without a Ray if the driver works ``alone``; end it in the end.
+
+    ``real``: workers will load models.
+    """
     with contextlib.ExitStack() as stack:
         ray_folder = Path(tempfile.mkdtemp(prefix="cr", dir="/tmp"))
         stack.callback(shutil.rmtree, ray_folder, ignore_errors=True)
@@ -204,7 +208,11 @@ def open_places(work: Path, *, alone: bool) -> Iterator[Places]:
         stack.callback(proxy.close)
         drivers = DriverServer(dict(os.environ), work / "drivers.log")
         stack.callback(drivers.close)
-        nodes = NoNodes() if alone else RayNodes(n_nodes=2, head_cpus=2, node_cpus=2)
+        nodes: RayNodes | NoNodes = NoNodes()
+        if not alone:
+            forks = WorkerForks(ray_folder, work / "workers.log", real=real)
+            stack.callback(forks.close)
+            nodes = RayNodes(n_nodes=2, head_cpus=2, node_cpus=2, forks=forks)
         stack.callback(nodes.close)
         scratch, small = Disk(work / "scratch", 256), Disk(work / "small", 64)
         stack.callback(scratch.close)

@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from scripts.chaos.harness.worker_forks import WorkerForks
+
 __all__ = ["RayNodes", "Worker", "owner_of", "send"]
 
 _STARTS = 5
@@ -39,16 +41,21 @@ class Worker:
 class RayNodes:
     """One head that stays, and nodes that may die; ``RAY_TMPDIR`` says where its files are."""
 
-    def __init__(self, *, n_nodes: int, head_cpus: int, node_cpus: int) -> None:
+    def __init__(
+        self, *, n_nodes: int, head_cpus: int, node_cpus: int, forks: WorkerForks
+    ) -> None:
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - Ray is slow to import
 
-        self._node = {"num_cpus": node_cpus, "object_store_memory": 100 * 2**20}
+        self._forks = forks
+        every = {"setup_worker_path": str(forks.shim)}
+        self._node = {"num_cpus": node_cpus, "object_store_memory": 100 * 2**20, **every}
         self._n_nodes = n_nodes
         self._lock = threading.Lock()
         head = {
             "num_cpus": head_cpus,
             "object_store_memory": 150 * 2**20,
             "include_dashboard": False,
+            **every,
         }
         self._cluster: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
         self.mend()
@@ -73,7 +80,7 @@ class RayNodes:
             if not nodes:
                 return None
             pid = _raylet(nodes[0])
-            for process in (pid, *_family(pid)):
+            for process in (pid, *self._family(pid)):
                 _kill(process, signal.SIGKILL)
             with contextlib.suppress(AssertionError):  # what it says of zombies is our own reaping
                 self._cluster.remove_node(nodes[0], allow_graceful=False)
@@ -83,7 +90,7 @@ class RayNodes:
         """Return the workers of our own nodes, by process id."""
         found: list[Worker] = []
         for node in self._cluster.list_all_nodes():
-            for pid in _family(_raylet(node)):
+            for pid in self._family(_raylet(node)):
                 worker = _worker(pid)
                 if worker is not None and role in (None, worker.role):
                     found.append(worker)
@@ -92,6 +99,11 @@ class RayNodes:
     def close(self) -> None:
         """End all nodes."""
         self._cluster.shutdown()
+
+    def _family(self, raylet: int) -> list[int]:
+        """Return the processes below a raylet, and its workers, which were forked elsewhere."""
+        workers = self._forks.workers(raylet)
+        return [*_below(raylet), *(pid for worker in workers for pid in (worker, *_below(worker)))]
 
 
 def send(pid: int, number: int) -> bool:
@@ -127,7 +139,7 @@ def _raylet(node: Any) -> int:  # noqa: ANN401 - Ray's own
     return 0
 
 
-def _family(pid: int) -> list[int]:
+def _below(pid: int) -> list[int]:
     with contextlib.suppress(psutil.Error):
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     return []

@@ -1,0 +1,56 @@
+"""The fork server as the harness sees it: started, asked whose a worker is, and ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["WorkerForks"]
+
+ROOT = Path(__file__).resolve().parents[3]
+_MODELS = ("torch", "sentence_transformers")
+
+
+class WorkerForks:
+    """Where the workers of raylets that are started from now on come from."""
+
+    def __init__(self, folder: Path, log: Path, *, real: bool) -> None:
+        import ray  # noqa: PLC0415 - Ray is slow to import
+
+        self.shim = Path(__file__).with_name("worker_shim.py")
+        self._workers = folder / "workers"
+        self._workers.mkdir()
+        path = folder / "forks"
+        server = Path(__file__).with_name("fork_server.py")
+        more = _MODELS if real else ()
+        with log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, str(server), str(path), str(self._workers), *more],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+        if self._process.stdout is None or self._process.stdout.readline() != b"ready\n":
+            msg = f"the fork server did not start; see {log}"
+            raise RuntimeError(msg)
+        own = Path(ray.__file__).parent / "_private/workers/setup_worker.py"
+        os.environ["CHUNKMILL_CHAOS_FORK_SERVER"] = str(path)
+        os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"] = str(own)
+
+    def workers(self, raylet: int) -> list[int]:
+        """Return the process ids of a raylet's workers, which may have ended."""
+        folder = self._workers / str(raylet)
+        if not folder.is_dir():
+            return []
+        pids = [int(path.name) for path in folder.iterdir()]
+        return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+    def close(self) -> None:
+        """End the server; its workers end with their raylets."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()

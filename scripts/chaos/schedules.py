@@ -83,6 +83,8 @@ def summary(results: Sequence[dict[str, Any]], seconds: float) -> str:
         "feed replays equal: "
         f"{sum(not any('feed' in fault for fault in result['faults']) for result in results)}",
         f"looks of the plain reader: {sum(result['looks'] for result in results)}",
+        f"documents that a disturbed run had to leave for the next: "
+        f"{sum(result['healed'] for result in results)}",
     ]
     if resumed:
         late = resumed[min(int(len(resumed) * 0.95), len(resumed) - 1)]

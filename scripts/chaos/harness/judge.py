@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from scripts.compare_datasets import VOLATILE, differences, read
 
-__all__ = ["chain", "compare", "download", "expected_wholes", "has_retryable", "replay_faults"]
+__all__ = ["chain", "compare", "download", "expected_wholes", "replay_faults", "retryable"]
 
 TABLES = ("boundaries", "chunks", "documents", "changes")
 
@@ -74,9 +74,9 @@ def replay_faults(dataset: Path) -> Iterator[str]:
         )
 
 
-def has_retryable(dataset: Path) -> bool:
-    """Return whether there is a failed document that a further run would try again."""
-    return any(
+def retryable(dataset: Path) -> int:
+    """Return the number of failed documents that a further run would try again."""
+    return sum(
         row["status"] == "failed" and row["retryable"]
         for path in (dataset / "documents").rglob("*.parquet")
         for row in pq.read_table(path, columns=["status", "retryable"]).to_pylist()

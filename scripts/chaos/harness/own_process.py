@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -67,6 +68,11 @@ class NoNodes:
     def workers(self, role: str | None = None) -> list[Any]:
         """Find no worker."""
         del role
+        return []
+
+    def logs(self, *, since: float) -> list[Path]:
+        """There is no log but the driver's."""
+        del since
         return []
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.protocol.fail_points import FAIL_POINTS
 
@@ -48,6 +48,8 @@ EVENTS = {  # how often an event is drawn, and the moments that suit it, any if 
     "silent store": (2, ()),
 }
 _FATAL = frozenset({"kill driver", "SIGTERM", "Ctrl-C", "freeze driver"})
+# Moments in the order in which a run passes them; the rest come at any time.
+_ORDER = ("lease", "dataset", "plan", "fetch", "unit", "marker", "data", "version", "copy", "end")
 _ON_START = ("lease.", "dataset.", "plan.", "adopt.", "fence.", "roll.")
 
 
@@ -126,8 +128,9 @@ def make_schedule(name: str) -> Schedule:
     local = not real and chance.random() < 0.08  # noqa: PLR2004 - a few are enough
     n_rounds = chance.choices((1, 2, 3), (5, 4, 1))[0]
     # Of a dataset that is there, some documents are left to do, and so few requests.
-    share = 0.4 if history == "update" else 1.0
-    rounds = [_round(chance, number, share, local=local) for number in range(n_rounds)]
+    # What a first round did need not be done again.
+    shares = [(0.4 if history == "update" else 1.0) * 0.6**number for number in range(n_rounds)]
+    rounds = [_round(chance, number, shares[number], local=local) for number in range(n_rounds)]
     # Where another round follows, something must be left for it to do.
     rounds[:-1] = [_must_end(chance, turn) for turn in rounds[:-1]]
     states: list[str | None] = [None] * n_rounds
@@ -163,7 +166,24 @@ def _round(chance: random.Random, number: int, share: float, *, local: bool) -> 
     for kind in chance.choices(kinds, weights, k=chance.choices((1, 2, 3), (3, 4, 2))[0]):
         if not (kind in _FATAL and any(event.kind in _FATAL for event in chosen)):
             chosen.append(_event(chance, kind, share, local=local))
-    return Round(events=tuple(chosen), clock=_clock(chance))
+    return Round(events=_fatal_last(chosen), clock=_clock(chance))
+
+
+def _fatal_last(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return the events, the one that ends the run at the last moment: else others are missed."""
+
+    def moment(event: Event) -> tuple[int, int]:
+        return (_ORDER.index(event.post) if event.post in _ORDER else 3, event.number)
+
+    fatal = next((event for event in events if event.kind in _FATAL), None)
+    last = max(events, key=moment)
+    if fatal is None or moment(fatal) > moment(last):
+        return tuple(events)
+    if EVENTS[fatal.kind][1] and last.post not in EVENTS[fatal.kind][1]:
+        later = replace(fatal, post="version", number=1)
+    else:
+        later = replace(fatal, post=last.post, number=last.number + 1)
+    return tuple(later if event is fatal else event for event in events)
 
 
 def _event(chance: random.Random, kind: str, share: float, *, local: bool) -> Event:

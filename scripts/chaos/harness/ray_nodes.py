@@ -96,6 +96,11 @@ class RayNodes:
                     found.append(worker)
         return sorted(found, key=lambda worker: worker.pid)
 
+    def logs(self, *, since: float) -> list[Path]:
+        """Return what workers wrote to stderr since a time of the wall clock."""
+        folder = Path(os.environ["RAY_TMPDIR"]) / "ray/session_latest/logs"
+        return [path for path in folder.glob("worker-*.err") if path.stat().st_mtime >= since]
+
     def close(self) -> None:
         """End all nodes."""
         self._cluster.shutdown()

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from jobs.protocol.fail_points import VARIABLE
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.drivers import Driver
-from scripts.chaos.harness.places import DATASETS, DONE, LEASE_SECONDS, Places
+from scripts.chaos.harness.places import DATASETS, DONE, Places
 from scripts.chaos.harness.plain_reader import FolderTables, PlainReader, S3Tables
 from scripts.chaos.harness.plans import Event, Round, Schedule
 from scripts.chaos.harness.ray_nodes import owner_of, send
@@ -31,7 +33,11 @@ _USUAL = frozenset({*DONE, 1, 2, 70, -signal.SIGKILL, -signal.SIGTERM, -signal.S
 
 @dataclass(kw_only=True)
 class Result:
-    """How a schedule went; ``faults`` are violations."""
+    """How a schedule went; ``faults`` are violations.
+
+    ``resumed``: seconds of the run that ended a disturbed one's work. ``healed``: documents
+    that a disturbed run had left as failed, for a reason that was not theirs.
+    """
 
     name: str
     told: str
@@ -40,6 +46,7 @@ class Result:
     statuses: list[int | None] = field(default_factory=list)
     seconds: float = 0.0
     resumed: float | None = None
+    healed: int = 0
     looks: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -99,6 +106,8 @@ class _Run:
         self._timers: list[threading.Timer] = []
         self._acting = threading.Lock()
         self._late: dict[str, str] | None = None
+        self._told: list[Event] = []
+        self._began = 0.0
 
     # ------------------------------------------------------------- the way of a schedule
 
@@ -196,6 +205,7 @@ class _Run:
             # As a job that was submitted: Ray gives its workers the variable, too.
             env["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": everywhere})
             env[VARIABLE] = turn.fail_point
+        self._began = time.time()
         log = self._folder / "runs.log"
         with log.open("a") as stream:
             stream.write(f"--- start {len(self.result.statuses)}: {turn}\n")
@@ -233,7 +243,9 @@ class _Run:
 
     def _to_retry(self) -> bool:
         """Whether a document failed by what the store did: the next run tries it again."""
-        return judge.has_retryable(self._downloaded())
+        left = judge.retryable(self._downloaded())
+        self.result.healed = max(self.result.healed, left)
+        return bool(left)
 
     # ------------------------------------------------------------- events
 
@@ -246,6 +258,7 @@ class _Run:
 
     def _happen(self, event: Event, request: Request) -> str | None:
         fault, happened = self._act(event, request)
+        self._told.append(event)
         (self.result.met if happened else self.result.missed).append(str(event))
         return fault
 
@@ -318,21 +331,39 @@ class _Run:
         first = self._driver
         if first is None or not first.send(signal.SIGSTOP):
             return False
+        held = self._leases()
         rival = self._start(Round())
         self._others += [first, rival]
 
         def go_on() -> None:
-            # Late: either when the other has done all, or while it still works.
+            # Late: either when the other has done all, or while it works with the lease.
             if event.number % 2 and not self.schedule.local:
                 rival.wait(self._patience / 2)
-                client = self.places.client
-                self._late = judge.chain(client, DATASETS, f"{self._name}/")
+                self._late = judge.chain(self.places.client, DATASETS, f"{self._name}/")
             else:
-                rival.wait(LEASE_SECONDS[self.schedule.real] + 3 * event.amount)
+                while rival.status is None and self._leases() == held:
+                    time.sleep(0.5)
+                rival.wait(2 * event.amount)
+            if self._leases() != held:
+                self.result.met.append("zombie driver")
             first.send(signal.SIGCONT)
 
         threading.Thread(target=go_on, daemon=True).start()
         return True
+
+    def _leases(self) -> set[str]:
+        """Return the names of the leases taken so far, when the store can say it."""
+        if self.schedule.local:
+            return {path.name for path in Path(self._target, "_chunkmill/lease").glob("*.json")}
+        prefix = f"{self._name}/_chunkmill/lease/"
+        while True:
+            try:
+                answer = self.places.client.list_objects_v2(Bucket=DATASETS, Prefix=prefix)
+            except (BotoCoreError, ClientError):
+                time.sleep(0.5)
+                continue
+            keys = {entry["Key"] for entry in answer.get("Contents", ())}
+            return {key for key in keys if key.endswith(".json")}
 
     def _later(self, seconds: float, action: Callable[[], object]) -> None:
         timer = threading.Timer(seconds, action)
@@ -349,13 +380,22 @@ class _Run:
                 driver.send(signal.SIGCONT)
 
     def _miss(self, turn: Round) -> None:
-        told = {*self.result.met, *self.result.missed}
-        self.result.missed += [str(event) for event in turn.events if str(event) not in told]
+        with self._acting:
+            told = self._told
+            self._told = []
+        left = [event for event in turn.events if not any(event is one for one in told)]
+        self.result.missed += [str(event) for event in left]
         if turn.fail_point:
-            hit = not self._done()
-            (self.result.met if hit else self.result.missed).append("fail point")
+            found = self._passed(turn.fail_point)
+            (self.result.met if found else self.result.missed).append("fail point")
         if turn.clock:
             self.result.met.append("jumped clock")
+
+    def _passed(self, fail_point: str) -> bool:
+        """Whether a fail point of this schedule's last run was passed, by what processes said."""
+        line = f"fail point {fail_point.partition(':')[0]} is passed"
+        logs = [self._folder / "runs.log", *self.places.nodes.logs(since=self._began)]
+        return any(line in path.read_text(errors="replace") for path in logs)
 
     # ------------------------------------------------------------- the verdict
 

@@ -1,7 +1,7 @@
 """What a raylet starts in place of Ray's ``setup_worker.py``: asks a worker of the fork server.
 
-Imports nothing but the smallest of the standard library, for it is started often. A worker
-that needs an environment of its own is set up by Ray's own program.
+Imports nothing but the smallest of the standard library, for it is started often. Variables
+of a runtime environment are set as Ray's own program does; anything else in one is left to it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ def main() -> None:
     """Have the worker forked that the arguments ask for, and end."""
     own = [word for word in sys.argv[1:] if word.startswith(_OWN)]
     rest = [word for word in sys.argv[1:] if not word.startswith(_OWN)]
-    context = next((word.partition("=")[2] for word in own if word.startswith(_OWN[0])), "")
-    if json.loads(context or "{}").get("env_vars") or not rest[0].endswith("default_worker.py"):
+    context = json.loads(next((w.partition("=")[2] for w in own if w.startswith(_OWN[0])), "{}"))
+    if context.get("command_prefix") or not rest[0].endswith("default_worker.py"):
         real = os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"]
         os.execv(sys.executable, [sys.executable, real, *sys.argv[1:]])  # noqa: S606 - as Ray would
-    request = json.dumps({"argv": rest, "env": dict(os.environ), "cwd": os.getcwd()})
+    env = {**os.environ, **(context.get("env_vars") or {})}
+    request = json.dumps({"argv": rest, "env": env, "cwd": os.getcwd()})
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.connect(os.environ[SOCKET])
         socket.send_fds(server, [b"w"], [1, 2])

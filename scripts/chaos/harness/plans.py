@@ -207,7 +207,7 @@ def _must_end(chance: random.Random, turn: Round) -> Round:
         return turn
     post, number = chance.choice((("marker", 2), ("fetch", 8), ("unit", 5)))
     end = Event(kind="kill driver", post=post, number=number, before=False, amount=0)
-    return Round(events=(*turn.events, end), clock=turn.clock)
+    return Round(events=_fatal_last((*turn.events, end)), clock=turn.clock)
 
 
 def _fail_point(chance: random.Random, *, first: bool) -> str:

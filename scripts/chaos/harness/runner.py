@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import signal
 import threading
@@ -26,6 +27,7 @@ __all__ = ["Result", "run_schedule"]
 
 _MOST_RUNS = 8
 _NODE_GONE_S = 4.0
+_LOOK_S = 0.5
 _SENDERS = {"kill commit worker": "commit", "kill publish worker": "publish"}
 _ROLES = {**_SENDERS, "kill parse worker": "parse", "kill embed worker": "embed"}
 _USUAL = frozenset({*DONE, 1, 2, 70, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT})
@@ -108,6 +110,7 @@ class _Run:
         self._late: dict[str, str] | None = None
         self._told: list[Event] = []
         self._began = 0.0
+        self._mend_at = math.inf
 
     # ------------------------------------------------------------- the way of a schedule
 
@@ -213,10 +216,10 @@ class _Run:
 
     def _wait(self, driver: Driver) -> None:
         """Wait for a driver's end; one that does not end is a violation."""
-        status = driver.wait(self._patience)
+        status = self._ended(driver)
         if status is None:
             self._continue_all()
-            status = driver.wait(self._patience)
+            status = self._ended(driver)
         if status is None:
             self._blame(f"a run did not end in {self._patience:.0f} s")
             driver.send(signal.SIGKILL)
@@ -224,6 +227,16 @@ class _Run:
         elif status not in _USUAL:
             self._blame(f"a run ended with {status}")
         self.result.statuses.append(status)
+
+    def _ended(self, driver: Driver) -> int | None:
+        """Wait for a driver's end; None if it takes longer than any run should."""
+        patient = time.monotonic() + self._patience
+        while driver.wait(_LOOK_S) is None and time.monotonic() < patient:
+            # Ray starts nodes in the main thread only, which is this one.
+            if time.monotonic() > self._mend_at:
+                self._mend_at = math.inf
+                self.places.nodes.mend()
+        return driver.status
 
     def _settle(self) -> None:
         """Wait for the drivers beside, the stopped ones being continued in the end."""
@@ -276,7 +289,7 @@ class _Run:
             case "freeze worker":
                 return None, self._freeze_worker(request, amount)
             case "kill node":
-                self._later(_NODE_GONE_S, self.places.nodes.mend)
+                self._mend_at = time.monotonic() + _NODE_GONE_S
                 return None, self.places.nodes.kill_node() is not None
             case "kill store":
                 self.places.store.kill()

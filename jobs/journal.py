@@ -7,16 +7,19 @@ begin it, and a worker that is started again tells of the death of the process b
 
 A unit is done as a whole at first. After one death it is done carefully: document by
 document, each told, so that the next death has a name. A document with ``limit`` deaths
-to its name is not touched again; its row says why. What may have other reasons blames no
-document: the death of a node, of the job itself, of a worker that had nothing begun.
-Where not the documents can be to blame, the stage is given up in one clear line.
+to its name is not touched again; its row says why. The death of a node has other reasons
+most of the time, but a document may take its node down, too, and then the next, without
+end: so a worker that went with its node counts half. What has other reasons for certain
+blames no document: the death of the job itself, of a worker that had nothing begun. Where
+not the documents can be to blame, the stage is given up in one clear line.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from chunking.errors import DocumentError
 
@@ -24,6 +27,8 @@ __all__ = ["UNWATCHED", "Journal", "Orders", "Tally", "Watch", "Worker"]
 
 LEAST_DEATHS = 2
 """One death may always be chance."""
+WITH_NODE = 0.5
+"""What a death counts that came with the node's: nodes of the cheap kind die every night."""
 STARTS_IN_VAIN = 5
 """Workers of a stage that died in a row before any of them was given a unit."""
 BLAMED_IN_A_ROW = 10
@@ -55,7 +60,7 @@ class Orders:
     """
 
     careful: bool = False
-    suspects: Mapping[str, int] = field(default_factory=dict)
+    suspects: Mapping[str, float] = field(default_factory=dict)
     limit: int = LEAST_DEATHS
     stop: str | None = None
 
@@ -65,13 +70,14 @@ class Tally:
     """What is known of the dead.
 
     ``workers``: deaths by stage, those that went with their node aside; ``with_node``:
-    those. ``documents``: deaths by document, by stage; ``given_up``: how many documents have
+    those. ``documents``: deaths by document, by stage, those with a node counted half;
+    ``given_up``: how many documents have
     reached the limit in this run.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
     with_node: int = 0
-    documents: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    documents: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     given_up: int = 0
 
     def __bool__(self) -> bool:
@@ -104,9 +110,10 @@ class Watch:
             return None
         self.tell(None)
         msg = (
-            f"{deaths} workers were killed or crashed while they had this document alone in "
-            f"work (stage {stage}), so it was given up; memory or a fault in native code is the "
-            "likely reason. Later runs try again, within limits.attempts"
+            f"{deaths:g} workers were killed or crashed while they had this document alone in "
+            f"work (stage {stage}; one that went with its node counts half), so it was given up; "
+            "memory or a fault in native code is the likely reason. Later runs try again, within "
+            "limits.attempts"
         )
         return DocumentError(msg, kind="crashed", stage=stage, retryable=True)
 
@@ -118,6 +125,10 @@ class Watch:
 
 UNWATCHED = Watch()
 """For work in this process, whose death is that of the job."""
+
+
+def _zeros() -> defaultdict[Any, float]:
+    return defaultdict(float)
 
 
 @dataclass(slots=True)
@@ -139,8 +150,8 @@ class _Deaths:
 
     workers: int = 0
     in_vain: int = 0
-    units: Counter[int] = field(default_factory=Counter)
-    documents: Counter[str] = field(default_factory=Counter)
+    units: defaultdict[int, float] = field(default_factory=_zeros)
+    documents: defaultdict[str, float] = field(default_factory=_zeros)
     row: list[str] = field(default_factory=list)
     given_up: int = 0
     stop: str | None = None
@@ -159,7 +170,7 @@ class Journal:
     def __init__(
         self,
         attempts: int,
-        known: Mapping[str, Mapping[str, int]],
+        known: Mapping[str, Mapping[str, float]],
         *,
         node_is_lost: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -195,7 +206,7 @@ class Journal:
             deaths.units[unit] += 1
         life.unit, life.document, life.ended = unit, None, False
         return Orders(
-            careful=deaths.units[unit] > 0,
+            careful=deaths.units.get(unit, 0) > 0,
             suspects=dict(deaths.documents),
             limit=self._limit,
             stop=self._reason_to_stop(worker.stage, unit),
@@ -249,25 +260,31 @@ class Journal:
     def _bury(self, life: _Life) -> None:
         """Take note of a death, under the name of what was begun last."""
         self._buried.add(life.worker.process)
+        deaths = self._stage(life.worker.stage)
         if self._node_is_lost(life.worker.node):
             self._with_node += 1
+            self._lay(deaths, life, WITH_NODE)
             return
-        deaths = self._stage(life.worker.stage)
         deaths.workers += 1
         if life.unit is None:
             deaths.in_vain += 1
         elif life.ended:
             deaths.died_idle.add(life.worker.process)
-        elif life.document is None:
-            deaths.units[life.unit] += 1
         else:
-            self._blame(deaths, life.document)
+            self._lay(deaths, life, 1)
 
-    def _blame(self, deaths: _Deaths, doc_id: str) -> None:
-        deaths.documents[doc_id] += 1
-        if deaths.documents[doc_id] == self._limit:
+    def _lay(self, deaths: _Deaths, life: _Life, count: float) -> None:
+        """Lay a death to the unit that was in work, or to the document if it was alone."""
+        if life.unit is None or life.ended:
+            return
+        if life.document is None:
+            deaths.units[life.unit] += count
+            return
+        before = deaths.documents[life.document]
+        deaths.documents[life.document] += count
+        if before < self._limit <= before + count:
             deaths.given_up += 1
-            deaths.row.append(doc_id)
+            deaths.row.append(life.document)
 
     def _reason_to_stop(self, stage: str, unit: int) -> str | None:
         deaths = self._stage(stage)
@@ -284,10 +301,11 @@ class Journal:
         if deaths.stop is not None:
             return deaths.stop
         # The first death was of the unit as a whole, before it was done with care.
-        if deaths.units[unit] > self._limit:
+        if deaths.units.get(unit, 0) > self._limit:
             return (
-                f"{stage}: {deaths.units[unit]} workers died of unit {unit} as a whole, while "
-                f"none of its documents was in work alone; with a smaller "
+                f"{stage}: {deaths.units[unit]:g} workers died of unit {unit} as a whole (one "
+                f"that went with its node counts half), while none of its documents was in work "
+                f"alone; with a smaller "
                 f"resources.unit_documents it takes less memory. {_ADVICE}"
             )
         return None

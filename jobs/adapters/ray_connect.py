@@ -34,7 +34,7 @@ def connect(
     *,
     verbose: bool = False,
     attempts: int = 3,
-    deaths: Mapping[str, Mapping[str, int]] | None = None,
+    deaths: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Iterator[Cluster]:
     """Join the Ray cluster at ``address``, or the one of this Ray job, or start a local one.
 

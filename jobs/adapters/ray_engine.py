@@ -125,7 +125,7 @@ class Cluster:
         ray: Any,
         *,
         attempts: int = 3,
-        deaths: Mapping[str, Mapping[str, int]] | None = None,
+        deaths: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self._ray = ray
         self.meter = MeterClient(ray, attempts, deaths or {})

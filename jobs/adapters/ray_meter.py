@@ -38,7 +38,7 @@ class RemoteReport:
 class _MeterActor(Meter, Journal):
     """The meter and the journal, which also keep the first failure of a stage."""
 
-    def __init__(self, attempts: int, deaths: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(self, attempts: int, deaths: Mapping[str, Mapping[str, float]]) -> None:
         Meter.__init__(self)
         Journal.__init__(self, attempts, deaths, node_is_lost=_node_is_lost)
         self._failure: Exception | None = None
@@ -83,7 +83,7 @@ class _Newest:
 class MeterClient:
     """The driver's side of the actor."""
 
-    def __init__(self, ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(self, ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, float]]) -> None:
         self._ray = ray
         self.actor = _start(ray, attempts, deaths)
         self._totals = _Newest(ray, self.actor.totals, {})
@@ -108,7 +108,7 @@ class MeterClient:
         return tally
 
 
-def _start(ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, int]]) -> Any:
+def _start(ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, float]]) -> Any:
     from ray.util.scheduling_strategies import (  # noqa: PLC0415 - heavy; only a driver needs it
         NodeAffinitySchedulingStrategy,
     )

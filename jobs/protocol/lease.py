@@ -15,7 +15,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -35,6 +35,7 @@ __all__ = [
     "check_lease",
     "read_lease",
     "recent_runs",
+    "run_ids_before",
     "run_ids_since_completed",
 ]
 
@@ -196,6 +197,12 @@ def recent_runs(store: ObjectStore, before: int) -> list[LeaseState]:
         if recent[-1].completed:
             break
     return recent[::-1]
+
+
+def run_ids_before(store: ObjectStore, epoch: int) -> Iterator[str]:
+    """Yield the runs of all epochs below ``epoch``, newest first; each costs a request."""
+    for older in reversed([e for e in _epochs(store) if e < epoch]):
+        yield str(get_json(store, layout.lease_epoch(older))["run_id"])
 
 
 def acquire_lease(

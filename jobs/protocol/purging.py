@@ -287,7 +287,7 @@ class Purge:
 
     def _deaths(self, key: str) -> None:
         """Take the documents out of what a run noted of workers that died of them."""
-        noted: dict[str, dict[str, int]] = json.loads(self._store.get(key))
+        noted: dict[str, dict[str, float]] = json.loads(self._store.get(key))
         left = {
             stage: {
                 name: n

@@ -76,12 +76,12 @@ def _leftover(store: ObjectStore, run_id: str) -> Leftover | None:
     return Leftover(run_id=run_id, buckets=frozenset(column(table, "bucket")))
 
 
-def read_deaths(store: ObjectStore, run_ids: Iterable[str]) -> dict[str, dict[str, int]]:
+def read_deaths(store: ObjectStore, run_ids: Iterable[str]) -> dict[str, dict[str, float]]:
     """Return the deaths by document, by stage, that unfinished runs had noted.
 
     Each run begins with what was known before it, so the largest number is the whole.
     """
-    deaths: dict[str, dict[str, int]] = {}
+    deaths: dict[str, dict[str, float]] = {}
     for run_id in run_ids:
         try:
             noted = json.loads(store.get(layout.deaths(run_id)))

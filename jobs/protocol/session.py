@@ -25,10 +25,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from itertools import chain
 from types import TracebackType
 from typing import Self
 
-from chunking.errors import JobError, StoreError
+from chunking.errors import JobError, LeaseLostError, StoreError
 from jobs import layout, patience
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
@@ -42,7 +43,14 @@ from jobs.protocol.dataset import (
     settle_dataset,
 )
 from jobs.protocol.files import to_parquet
-from jobs.protocol.lease import Lease, SystemClock, acquire_lease, recent_runs
+from jobs.protocol.lease import (
+    Lease,
+    LeaseState,
+    SystemClock,
+    acquire_lease,
+    recent_runs,
+    run_ids_before,
+)
 from jobs.protocol.partitions import partition_column
 from jobs.protocol.plan import Plan, PlannedUnit
 from jobs.protocol.planning import plan_run
@@ -161,7 +169,25 @@ class RunSession:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            if isinstance(error, Exception) and not isinstance(error, LeaseLostError):
+                self._explain(error)
+        finally:
+            self.close()
+
+    def _explain(self, error: Exception) -> None:
+        """Raise ``LeaseLostError`` if that is why the run fails.
+
+        Who took the dataset over may have cleaned it, so that what this run needs is gone:
+        it would say which object, and not why.
+        """
+        try:
+            with patience.at_most(_FAREWELL_SECONDS):
+                self._lease.check()
+        except LeaseLostError as lost:
+            raise lost from error
+        except StoreError:
+            pass  # the store is what it fails by, and tells so
 
     @property
     def run(self) -> Run:
@@ -266,11 +292,11 @@ class RunSession:
         self._lease.notice()
 
     @property
-    def known_deaths(self) -> Mapping[str, Mapping[str, int]]:
+    def known_deaths(self) -> Mapping[str, Mapping[str, float]]:
         """Deaths of workers by document, by stage, that unfinished runs have noted."""
         return read_deaths(self._store, (leftover.run_id for leftover in self._leftovers))
 
-    def note_deaths(self, deaths: Mapping[str, Mapping[str, int]]) -> None:
+    def note_deaths(self, deaths: Mapping[str, Mapping[str, float]]) -> None:
         """Keep deaths of workers by document, by stage: for a run that has to go on."""
         self._store.put(layout.deaths(self.run_id), json.dumps(deaths, sort_keys=True).encode())
         fail_points.hit("run.deaths")
@@ -313,7 +339,7 @@ class RunSession:
         self._lease.beat()
         recent = recent_runs(self._store, before=self._lease.epoch)
         self.resumed = [run.run_id for run in recent if not run.completed]
-        self._dataset = self._checked_dataset([run.run_id for run in reversed(recent)])
+        self._dataset = self._checked_dataset(recent)
         self._leftovers = read_leftovers(self._store, self.resumed)
         data = list_data(self._store)
         versions = read_versions(self._store, data, self._workers)
@@ -322,10 +348,13 @@ class RunSession:
         self._view.load()
         self.n_mended += self._view.mend(self._versions, data, self._lease.check)
 
-    def _checked_dataset(self, run_ids: Sequence[str]) -> Dataset | None:
+    def _checked_dataset(self, recent: Sequence[LeaseState]) -> Dataset | None:
         """Return the dataset as the last run has left it, whatever an older one put there since."""
         found = checked_dataset(self._store, self._settings)
-        planned = planned_dataset(self._store, run_ids)
+        # The last to complete may have been a cleaning, which has no plan.
+        older = (name for run in recent[:1] for name in run_ids_before(self._store, run.epoch))
+        newest_first = chain((run.run_id for run in reversed(recent)), older)
+        planned = planned_dataset(self._store, newest_first)
         if planned is not None:
             check_settings(self._store.url, planned, self._settings)
         return planned or found

@@ -42,7 +42,10 @@ from scripts.chaos.harness.runner import run_schedule  # noqa: E402
 def run_here(work: Path, names: Sequence[str], patience: float, *, alone: bool) -> None:
     """Run schedules one after the other, their results as JSON lines."""
     real = any(name.startswith("r") for name in names)
-    with open_places(work, alone=alone, real=real) as places, (work / "results.jsonl").open("a") as results:
+    with (
+        open_places(work, alone=alone, real=real) as places,
+        (work / "results.jsonl").open("a") as results,
+    ):
         for name in names:
             result = run_schedule(places, make_schedule(name), patience)
             print(result.line(), flush=True)

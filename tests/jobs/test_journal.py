@@ -159,11 +159,35 @@ def test_two_chance_deaths_blame_nobody(kills: list[int]) -> None:
     assert journal.tally().given_up == 0
 
 
-def test_the_death_of_a_node_blames_nobody() -> None:
-    """Workers that went with their node are counted, and nothing else follows."""
+@given(kills=st.lists(st.integers(1, 14), max_size=4, unique=True))
+def test_lost_nodes_blame_nobody(kills: list[int]) -> None:
+    """Workers that went with their node are counted; four of them give no document up."""
     journal = Journal(2, {}, node_is_lost=lambda node: node == "node-one")
-    assert all(Actor(journal, {"a": 9}).work(UNITS).values())
-    assert journal.tally() == Tally(with_node=9)
+    actor = Actor(journal, kills=kills)
+    assert all(actor.work(UNITS).values())
+    tally = journal.tally()
+    assert (tally.with_node, tally.workers, tally.given_up) == (actor.lives - 1, {}, 0)
+
+
+@pytest.mark.parametrize("attempts", [2, 3])
+def test_a_document_that_takes_down_its_node_is_given_up(attempts: int) -> None:
+    """A worker that went with its node counts half, so that this ends at some time, too."""
+    journal = Journal(attempts, {}, node_is_lost=lambda node: node == "node-one")
+    done = Actor(journal, {"b": FOREVER}).work(UNITS)
+    assert [doc for doc, ok in done.items() if not ok] == ["b"]
+    assert journal.tally() == Tally(
+        with_node=2 * attempts + 1, documents={"Stage": {"b": attempts}}, given_up=1
+    )
+
+
+def test_a_unit_that_takes_down_its_nodes_ends_the_stage() -> None:
+    """Where no document is in work alone, deaths of nodes do not go on for ever either."""
+    journal = Journal(2, {}, node_is_lost=lambda _: True)
+    actor = Actor(journal)
+    with pytest.raises(StoppedError, match="died of unit 0 as a whole"):  # noqa: PT012 - a loop
+        for _ in range(9):
+            actor.start()
+            _check(journal.begin(actor.worker, 0).stop)
 
 
 def test_what_an_unfinished_run_noted_counts() -> None:

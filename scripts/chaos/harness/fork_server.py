@@ -3,9 +3,9 @@
 Starting a worker costs seconds of processor time, nearly all of it for imports, and a
 schedule starts dozens. A worker forked from here is Ray's own program from its first line;
 only what it imports is there already. Ray itself is not: its native part reads the
-environment when it is imported, which is another one for each worker. Which raylet a worker belongs to is kept as a file
-``<folder>/<raylet's pid>/<worker's pid>``, for it is no child of the raylet. Ends with
-standard input.
+environment when it is imported, which is another one for each worker. Which raylet a
+worker belongs to is kept as a file ``<folder>/<raylet's pid>/<worker's pid>``, for it is no
+child of the raylet. Ends with standard input.
 """
 
 from __future__ import annotations

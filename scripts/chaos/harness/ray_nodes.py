@@ -41,9 +41,7 @@ class Worker:
 class RayNodes:
     """One head that stays, and nodes that may die; ``RAY_TMPDIR`` says where its files are."""
 
-    def __init__(
-        self, *, n_nodes: int, head_cpus: int, node_cpus: int, forks: WorkerForks
-    ) -> None:
+    def __init__(self, *, n_nodes: int, head_cpus: int, node_cpus: int, forks: WorkerForks) -> None:
         from ray.cluster_utils import Cluster  # noqa: PLC0415 - Ray is slow to import
 
         self._forks = forks

@@ -25,7 +25,7 @@ def main() -> None:
         real = os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"]
         os.execv(sys.executable, [sys.executable, real, *sys.argv[1:]])  # noqa: S606 - as Ray would
     env = {**os.environ, **(context.get("env_vars") or {})}
-    request = json.dumps({"argv": rest, "env": env, "cwd": os.getcwd()})
+    request = json.dumps({"argv": rest, "env": env, "cwd": os.getcwd()})  # noqa: PTH109 - pathlib is slow to import
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.connect(os.environ[SOCKET])
         socket.send_fds(server, [b"w"], [1, 2])

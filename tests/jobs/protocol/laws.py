@@ -34,7 +34,8 @@ class Player(sim.Actor):
 
     ``epoch``: the one it holds, None before that. ``late``: buckets whose version it
     committed, or lost, when another run held the lease already. ``strayed``: buckets whose
-    plain files it changed since.
+    plain files it changed since. ``strays``: it is a task done once more. ``cleans``: it is
+    no run but a cleaning, which removes what nobody needs.
     """
 
     def __init__(
@@ -44,8 +45,11 @@ class Player(sim.Actor):
         laws: Laws,
         *,
         epoch: int | None = None,
+        cleans: bool = False,
     ) -> None:
         self.epoch = epoch
+        self.strays = epoch is not None
+        self.cleans = cleans
         self.late: set[int] = set()
         self.strayed: set[int] = set()
         super().__init__(store, job, watch=lambda operation, key: laws.watch(self, operation, key))
@@ -90,7 +94,11 @@ class Laws:
     # --- below _chunkmill/
 
     def _private(self, player: Player, operation: str, key: str) -> None:
-        self._check_fixed(operation, key)
+        if operation == "delete":
+            assert player.cleans, f"{key} is gone"
+            self._check_garbage(key)
+            return
+        self._check_fixed(key)
         if match := _EPOCH.fullmatch(key):
             self.epoch = max(self.epoch, int(match[1]))
         if match := _PLAN.fullmatch(key):
@@ -100,12 +108,29 @@ class Laws:
                 player.late.add(int(match[1]))
             self._version(key)
 
-    def _check_fixed(self, operation: str, key: str) -> None:
-        """Check that nothing is removed, and nothing replaced but what may be."""
-        assert operation != "delete", f"{key} is gone"
+    def _check_fixed(self, key: str) -> None:
+        """Check that nothing is replaced but what may be."""
         if _MARKER.fullmatch(key) or not _REPLACED.fullmatch(key):
             data = self.store.objects[key]
             assert self._fixed.setdefault(key, data) == data, f"{key} was replaced"
+
+    def _check_garbage(self, key: str) -> None:
+        """Check that what a cleaning removes is none of what every later run begins with."""
+        PLAYED["objects removed"] += 1
+        self._fixed.pop(key, None)
+        assert not _VERSION.fullmatch(key), f"the chain of versions lacks {key}"
+        assert not key.startswith(layout.LEASE_PREFIX), f"{key} is gone"
+        assert key != layout.DATASET, f"{key} is gone"
+        newest = (chain[-1] for chain in self._chains.values() if chain)
+        needed = {
+            file.key
+            for version in newest
+            for file in (*version.files, *version.interim, version.changes)
+            if file is not None
+        }
+        assert key not in needed, f"the newest version needs {key}"
+        plan = _PLAN.fullmatch(key)
+        assert plan is None or int(plan[1]) < self.planned, f"the newest plan {key} is gone"
 
     def _version(self, key: str) -> None:
         version = BucketVersion.from_bytes(self.store.objects[key])

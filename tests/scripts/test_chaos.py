@@ -45,6 +45,34 @@ def test_two_hundred_schedules_meet_everything() -> None:
     assert len(armed) > 20
 
 
+def test_what_ends_a_run_comes_last() -> None:
+    """No event of a round waits for a moment that its run does not live to see."""
+    order = (
+        "lease",
+        "dataset",
+        "plan",
+        "fetch",
+        "unit",
+        "marker",
+        "data",
+        "version",
+        "copy",
+        "end",
+    )
+    n_rounds = 0
+    for turn in (turn for name in NAMES for turn in make_schedule(name).rounds):
+        moments = {
+            event.kind: (order.index(event.post), event.number)
+            for event in turn.events
+            if event.post in order
+        }
+        end = next((moments[kind] for kind in ("kill driver", "SIGTERM") if kind in moments), None)
+        if end is not None and len(moments) > 1:
+            n_rounds += 1
+            assert end == max(moments.values())
+    assert n_rounds > 20
+
+
 def test_a_source_changes_in_the_same_way_each_time() -> None:
     """A world's documents are the same whenever it is made, and its states differ."""
     one, two = World(1, 12), World(1, 12)

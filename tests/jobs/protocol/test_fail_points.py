@@ -266,7 +266,7 @@ def test_raises_for_its_subject_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_exits_at_once() -> None:
-    """The action ``exit`` ends the process with its own status and no clean-up."""
+    """The action ``exit`` ends the process with its own status and no clean-up, and says so."""
     code = "from jobs.protocol import fail_points as f; f.hit('plan.create'); print('survived')"
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -275,3 +275,4 @@ def test_exits_at_once() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (fail_points.EXIT_STATUS, b"")
+    assert done.stderr == b"fail point plan.create is passed: exit\n"

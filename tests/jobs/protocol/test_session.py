@@ -16,6 +16,7 @@ from chunking.errors import (
     DestinationError,
     LeaseHeldError,
     LeaseLostError,
+    ObjectNotFoundError,
     StoreError,
 )
 from jobs import layout
@@ -142,8 +143,12 @@ def test_zombie_publishes_nothing_after_a_take_over() -> None:
     assert sim.plain_rows(store, "documents") == expected
 
 
-def test_late_dataset_description_does_not_last() -> None:
-    """What a run that was overtaken puts over ``dataset.json`` is not what the next goes by."""
+@pytest.mark.parametrize("cleanings", [0, 1, 3])
+def test_late_dataset_description_does_not_last(cleanings: int) -> None:
+    """What a run that was overtaken puts over ``dataset.json`` is not what the next goes by.
+
+    Neither where all that came since was a cleaning, which has no plan.
+    """
     store, documents = MemoryStore(), source()
     run_job(store, documents, settings())
     zombie = Actor(store, lambda s: run_job(s, documents, settings("B")))
@@ -151,6 +156,8 @@ def test_late_dataset_description_does_not_last() -> None:
     second = FakeSource({"e": "a"}, name="s2")
     run_job(store, second, settings(source_name="s2", source="memory://second"))
     expected = read_dataset(store)
+    for _ in range(cleanings):
+        sim.gc_job(store)
     zombie.run()
     assert isinstance(zombie.error, LeaseLostError)
     assert read_dataset(store) != expected, "nothing can keep it from one late write"
@@ -158,6 +165,20 @@ def test_late_dataset_description_does_not_last() -> None:
     assert read_dataset(store) == expected
     with pytest.raises(DestinationError, match="not of memory://third"):
         run_job(store, second, settings(source_name="s2", source="memory://third"))
+
+
+def test_a_zombie_whose_data_were_cleaned_away_is_told_that_it_was_overtaken() -> None:
+    """It misses an object; why it does is that another run has the dataset."""
+    store, documents = MemoryStore(), source()
+    zombie = Actor(store, lambda s: run_job(s, documents, settings()))
+    zombie.run_until("copy", "^chunks/")
+    changed = FakeSource({"d0": "other"})
+    run_job(store, changed, settings())
+    run_job(store, FakeSource({"d0": "again"}), settings())
+    sim.gc_job(store)
+    zombie.run()
+    assert isinstance(zombie.error, LeaseLostError)
+    assert isinstance(zombie.error.__cause__, ObjectNotFoundError)
 
 
 def test_late_plain_copy_is_mended() -> None:

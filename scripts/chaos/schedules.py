@@ -65,7 +65,7 @@ def run_side_by_side(
         command += ["--only", ",".join(names[lane::lanes]), "--patience", str(patience)]
         command += ["--without-ray"] if alone else []
         processes.append(subprocess.Popen([*command, "--lane"]))
-    return max([process.wait() for process in processes])
+    return max([abs(process.wait()) for process in processes])
 
 
 def summary(results: Sequence[dict[str, Any]], seconds: float) -> str:
@@ -139,6 +139,9 @@ def main() -> int:
         files = [work / "results.jsonl"]
     results = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     results = [result for result in results if result["name"] in names]
+    if left := set(names) - {result["name"] for result in results}:
+        print(f"not run: {', '.join(sorted(left))}", file=sys.stderr)
+        code = 1
     if not options.lane:
         print(summary(results, time.monotonic() - began))
     # Threads of a proxy may still hold a connection; nothing is left for them to do.

@@ -5,7 +5,8 @@ schedule starts dozens. A worker forked from here is Ray's own program from its 
 only what it imports is there already. Ray itself is not: its native part reads the
 environment when it is imported, which is another one for each worker. Which raylet a
 worker belongs to is kept as a file ``<folder>/<raylet's pid>/<worker's pid>``, for it is no
-child of the raylet. Ends with standard input.
+child of the raylet; in it is when the worker began, for process ids are used again. Ends
+with standard input.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from scripts.chaos.harness.worker_forks import began
 
 _IMPORTS = (
     "ray._private.workers.default_worker",
@@ -92,7 +95,7 @@ def _serve(connection: socket.socket, server: socket.socket, folder: Path) -> No
             server.close()
             connection.close()
             _become(request, descriptors)
-        (raylet / str(pid)).touch()
+        (raylet / str(pid)).write_text(began(pid))
         connection.sendall(b"k")
     finally:
         for descriptor in descriptors:

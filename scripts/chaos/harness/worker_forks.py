@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["WorkerForks"]
+__all__ = ["WorkerForks", "began"]
 
 ROOT = Path(__file__).resolve().parents[3]
 _MODELS = ("torch", "sentence_transformers")
@@ -42,15 +42,25 @@ class WorkerForks:
         os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"] = str(own)
 
     def workers(self, raylet: int) -> list[int]:
-        """Return the process ids of a raylet's workers, which may have ended."""
+        """Return the process ids of a raylet's workers that live."""
         folder = self._workers / str(raylet)
         if not folder.is_dir():
             return []
-        pids = [int(path.name) for path in folder.iterdir()]
-        return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        noted = [(int(path.name), path.read_text()) for path in folder.iterdir()]
+        return [pid for pid, start in noted if start and began(pid) == start]
 
     def close(self) -> None:
         """End the server; its workers end with their raylets."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()
+
+
+def began(pid: int) -> str:
+    """Return when a process began, in ticks since the machine did; nothing if it has gone."""
+    try:
+        facts = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The second field is the name in brackets, which may hold anything.
+    return facts.rpartition(")")[2].split()[19]

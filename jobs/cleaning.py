@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from jobs import patience
 from jobs.config import Config
 from jobs.drive import Interrupt
 from jobs.ports import ObjectStore
@@ -42,6 +43,7 @@ def clean_dataset(request: CleaningRequest) -> int:
         JobError: it could not be finished; running it again goes on.
     """
     tell = teller(request.verbosity)
+    patience.listen(tell)
     opened = open_dataset(request.dst, request.config)
     if not request.delete:
         garbage = _preview(opened)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from chunking.errors import ModelError
+from jobs import patience
 from jobs.adapters.embedders import fix_dtype, make_for_facts, settle
 from jobs.adapters.ray_connect import check_answers, connect, is_local
 from jobs.adapters.ray_engine import Cluster, StageSpec, plan_sizes
@@ -72,6 +73,7 @@ def run_job(request: RunRequest) -> int:
         UsageError: it cannot be done as asked; nothing was written.
         JobError: it could not be finished; running it again goes on.
     """
+    patience.listen(teller(request.verbosity))
     began = time.monotonic()
     config = request.config
     TRAFFIC.take()  # what is counted is this run's

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chunking.errors import ConfigError, JobError
+from jobs import patience
 from jobs.config import Config
 from jobs.drive import Interrupt
 from jobs.ports import ObjectStore
@@ -64,6 +65,7 @@ def purge(request: PurgeRequest) -> int:
         UsageError: it cannot be done as asked, or a name is not known; nothing was written.
         JobError: it could not be finished; purging again goes on.
     """
+    patience.listen(teller(request.verbosity))
     opened = open_dataset(request.dst, request.config)
     names = _names(request)
     if request.readmit:

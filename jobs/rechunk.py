@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from chunking import schemas
 from chunking.errors import ConfigError, DestinationError
 from chunking.settings import PRESETS, ChunkingSettings
+from jobs import patience
 from jobs.adapters.embedders import settle
 from jobs.adapters.ray_connect import check_answers, connect
 from jobs.adapters.ray_engine import Cluster, StageSpec, plan_sizes
@@ -117,6 +118,7 @@ def rechunk(request: RechunkRequest) -> int:
     tree = read_tree(request.config_file, request.assignments)
     source = make_config({"source": tree.get("source", {})}).source
     new = open_store(request.new_dst, source)
+    patience.listen(teller(request.verbosity))
     dst = open_store(request.dst, source, role="source")
     dst.reach()
     old = _read_old(dst)

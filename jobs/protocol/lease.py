@@ -42,6 +42,7 @@ __all__ = [
 _BEATS_PER_LEASE = 12
 _POLLS_PER_LEASE = 60
 _LONGEST_GAP_POLLS = 4
+_ASKING_SECONDS = 5.0
 """Polls' time that a gap between two looks at a lease counts for at most."""
 
 
@@ -116,6 +117,22 @@ class Lease:
         if self._lost:
             raise _lost(self._store.url, self.run_id)
         check_lease(self._store, self.run_id)
+
+    def explain(self, error: Exception) -> None:
+        """Raise ``LeaseLostError`` if the loss of the lease is why something failed.
+
+        Who took the dataset over may have cleaned it, so that what this run needs is gone:
+        its error would say which object, and not why.
+        """
+        if isinstance(error, LeaseLostError):
+            return
+        try:
+            with patience.at_most(_ASKING_SECONDS):
+                self.check()
+        except LeaseLostError as lost:
+            raise lost from error
+        except StoreError:
+            pass  # the store is what it failed by, and that is told
 
     def notice(self) -> None:
         """Say whether the heartbeat has found the lease lost: no request while it beats.

@@ -29,7 +29,7 @@ from itertools import chain
 from types import TracebackType
 from typing import Self
 
-from chunking.errors import JobError, LeaseLostError, StoreError
+from chunking.errors import JobError, StoreError
 from jobs import layout, patience
 from jobs.ports import Clock, ObjectStore
 from jobs.protocol import fail_points
@@ -170,24 +170,10 @@ class RunSession:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if isinstance(error, Exception) and not isinstance(error, LeaseLostError):
-                self._explain(error)
+            if isinstance(error, Exception):
+                self._lease.explain(error)
         finally:
             self.close()
-
-    def _explain(self, error: Exception) -> None:
-        """Raise ``LeaseLostError`` if that is why the run fails.
-
-        Who took the dataset over may have cleaned it, so that what this run needs is gone:
-        it would say which object, and not why.
-        """
-        try:
-            with patience.at_most(_FAREWELL_SECONDS):
-                self._lease.check()
-        except LeaseLostError as lost:
-            raise lost from error
-        except StoreError:
-            pass  # the store is what it fails by, and tells so
 
     @property
     def run(self) -> Run:

@@ -69,3 +69,23 @@ def test_a_ceiling_bounds_what_is_inside(monkeypatch: pytest.MonkeyPatch) -> Non
         assert clock.outage(Backoff(patience=600.0), 100.0)[0] is False
         assert clock.now == pytest.approx(2.0)
     assert clock.outage(Backoff(patience=600.0), 100.0)[0] is True
+
+
+def test_long_waits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds, once a minute, by name of the store; short ones are nobody's concern."""
+    clock, told = Clock(monkeypatch), list[str]()
+    backoff = Backoff(patience=600.0)
+    patience.listen(told.append)
+    try:
+        for seconds in (0.0, 9.0, 12.0, 50.0, 71.0, 73.0):
+            clock.now = seconds
+            backoff.next_wait()
+            patience.mention("the store of the source does not answer", backoff)
+    finally:
+        patience.listen(None)
+    patience.mention("nobody listens", backoff)
+    assert told == [
+        f"the store of the source does not answer; asked again since {seconds} s, for up to "
+        "600 s in all"
+        for seconds in (12, 73)
+    ]

@@ -77,6 +77,13 @@ _BOUNDS: dict[Failure, tuple[int, float]] = {
     Failure.CONFLICT: (8, 30.0),
     Failure.STALE: (1, 30.0),
 }
+_TOLD = {
+    Failure.THROTTLED: "asks for fewer requests",
+    Failure.AWAY: "does not answer",
+    Failure.BROKEN: "fails or breaks off",
+    Failure.CONFLICT: "is changed by others at the same time",
+    Failure.STALE: "takes the credentials for expired",
+}
 _BROKEN_DOCUMENT = (5, 120.0)
 """Retries and seconds after which a document is believed to be broken itself."""
 
@@ -171,6 +178,7 @@ class RetryPolicy:
             return None
         TRAFFIC.add(self.role, "retries", 1)
         TRAFFIC.add(self.role, "wait_seconds", wait)
+        patience.mention(f"the store of the {self.role} {_TOLD[failure]}", backoff)
         patience.sleep(wait)
         return 0.0
 

@@ -16,7 +16,8 @@ from botocore.exceptions import ClientError, ResponseStreamingError
 from jobs.protocol import fail_points
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.plain_reader import FolderTables, PlainReader
-from scripts.chaos.harness.plans import EVENTS, make_schedule
+from scripts.chaos.harness.plans import EVENTS, N_REAL_WORLDS, make_schedule
+from scripts.chaos.harness.real_sources import real_world
 from scripts.chaos.harness.s3_proxy import Request, S3Proxy, Trigger
 from scripts.chaos.harness.sources import World
 from tests.servers import S3Server
@@ -71,6 +72,18 @@ def test_what_ends_a_run_comes_last() -> None:
             n_rounds += 1
             assert end == max(moments.values())
     assert n_rounds > 20
+
+
+@pytest.mark.parametrize("number", range(N_REAL_WORLDS))
+def test_real_worlds_hold_the_formats_in_three_states(number: int) -> None:
+    """Each has documents for the real parsers, of which some change and one goes."""
+    states = real_world(number).states
+    suffixes = {Path(key).suffix for key in states["first"] if key.startswith("samples/")}
+    assert suffixes >= {".docx", ".html", ".pdf", ".pptx", ".xlsx"}
+    for state in ("meanwhile", "second"):
+        gone = states["first"].keys() - states[state].keys()
+        assert any(key.startswith("notes/") for key in gone)
+        assert any(states[state].get(key) != data for key, data in states["first"].items())
 
 
 def test_a_source_changes_in_the_same_way_each_time() -> None:

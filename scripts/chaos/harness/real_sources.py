@@ -12,11 +12,13 @@ SAMPLES = Path(__file__).resolve().parents[3] / "tests" / "samples"
 _LARGEST = 120_000
 _FORMATS = (".pdf", ".docx", ".pptx", ".xlsx", ".html", ".eml", ".odt", ".md")
 _PER_FORMAT = 2
+N_NOTES = 5
+"""Two are changed, two deleted, and one more is damaged on the way."""
 
 
 def real_world(number: int) -> World:
     """Return a world of sample files, with some notes beside."""
-    made = World(1000 + number, 4)
+    made = World(1000 + number, N_NOTES)
     chosen = _chosen(number)
     keys = sorted(chosen)
     first = {**made.states["first"], **chosen}
@@ -37,6 +39,6 @@ def _chosen(number: int) -> dict[str, bytes]:
             for path in SAMPLES.rglob(f"*{suffix}")
             if path.stat().st_size <= _LARGEST and "damaged" not in path.parts
         )
-        for path in files[number % 2 :: 2][:_PER_FORMAT]:
+        for path in (files[number % 2 :: 2] or files)[:_PER_FORMAT]:
             chosen[f"samples/{path.relative_to(SAMPLES)}"] = path.read_bytes()
     return chosen

@@ -71,8 +71,7 @@ class Tally:
 
     ``workers``: deaths by stage, those that went with their node aside; ``with_node``:
     those. ``documents``: deaths by document, by stage, those with a node counted half;
-    ``given_up``: how many documents have
-    reached the limit in this run.
+    ``given_up``: how many documents have reached the limit in this run.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
@@ -304,9 +303,9 @@ class Journal:
         if deaths.units.get(unit, 0) > self._limit:
             return (
                 f"{stage}: {deaths.units[unit]:g} workers died of unit {unit} as a whole (one "
-                f"that went with its node counts half), while none of its documents was in work "
-                f"alone; with a smaller "
-                f"resources.unit_documents it takes less memory. {_ADVICE}"
+                "that went with its node counts half), while none of its documents was in work "
+                "alone; with a smaller resources.unit_documents it takes less memory. "
+                f"{_ADVICE}"
             )
         return None
 

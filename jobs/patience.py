@@ -69,14 +69,17 @@ class Backoff:
 
         ``most_retries``, ``most_seconds``: bounds of this kind of failure, below the others.
         """
-        now = time.monotonic()
-        self._began = now if self._began is None else self._began
-        left = min(self.patience, most_seconds, _CEILING.get()) - (now - self._began)
+        self._began = time.monotonic() if self._began is None else self._began
+        left = self.bound(most_seconds) - self.elapsed
         if left <= 0 or self._retries >= min(most_retries, MAX_RETRIES):
             return None
         longest = min(_FIRST_SECONDS * 2.0**self._retries, _LONGEST_SECONDS)
         self._retries += 1
         return min(_RANDOM.uniform(longest / 2, longest), left)
+
+    def bound(self, most_seconds: float = float("inf")) -> float:
+        """Return the seconds from the first failure on after which no retry is made."""
+        return min(self.patience, most_seconds, _CEILING.get())
 
     @property
     def elapsed(self) -> float:
@@ -124,13 +127,13 @@ def listen(tell: Callable[[str], object] | None) -> None:
     _LISTENER.set(tell)
 
 
-def mention(what: str, backoff: Backoff) -> None:
+def mention(what: str, backoff: Backoff, *, most_seconds: float = float("inf")) -> None:
     """Say that an operation waits, if it does so for long: one line a minute at most.
 
-    ``what``: which store it is, and what that does.
+    ``what``: which store it is, and what that does. ``most_seconds``: see ``next_wait``.
     """
     if backoff.elapsed >= TELL_AFTER_SECONDS:
         _LISTENER.mention(
             f"{what}; asked again since {backoff.elapsed:.0f} s, for up to "
-            f"{min(backoff.patience, ceiling()):.0f} s in all"
+            f"{backoff.bound(most_seconds):.0f} s in all"
         )

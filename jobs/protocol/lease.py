@@ -42,8 +42,9 @@ __all__ = [
 _BEATS_PER_LEASE = 12
 _POLLS_PER_LEASE = 60
 _LONGEST_GAP_POLLS = 4
-_ASKING_SECONDS = 5.0
 """Polls' time that a gap between two looks at a lease counts for at most."""
+_ASKING_SECONDS = 5.0
+"""How long a run that fails asks whether it was overtaken."""
 
 
 class SystemClock:

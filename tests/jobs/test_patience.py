@@ -89,3 +89,17 @@ def test_long_waits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         "600 s in all"
         for seconds in (12, 73)
     ]
+
+
+def test_the_wait_that_is_told_is_the_one_that_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several bounds the least one is named."""
+    clock, told = Clock(monkeypatch), list[str]()
+    backoff = Backoff(patience=600.0)
+    backoff.next_wait(most_seconds=120.0)
+    clock.now = 20.0
+    patience.listen(told.append)
+    try:
+        patience.mention("it fails", backoff, most_seconds=120.0)
+    finally:
+        patience.listen(None)
+    assert told == ["it fails; asked again since 20 s, for up to 120 s in all"]

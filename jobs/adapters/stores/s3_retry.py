@@ -178,7 +178,8 @@ class RetryPolicy:
             return None
         TRAFFIC.add(self.role, "retries", 1)
         TRAFFIC.add(self.role, "wait_seconds", wait)
-        patience.mention(f"the store of the {self.role} {_TOLD[failure]}", backoff)
+        what = f"the store of the {self.role} {_TOLD[failure]}"
+        patience.mention(what, backoff, most_seconds=seconds)
         patience.sleep(wait)
         return 0.0
 

@@ -19,19 +19,9 @@ import sys
 import time
 from typing import Any
 
-_IMPORTS = (
-    "ray",
-    "ray.data",
-    "ray.data._internal.execution.streaming_executor",
-    "boto3",
-    "s3transfer",
-    "pyarrow.parquet",
-    "jobs.cli",
-    "jobs.pipeline",
-    "jobs.verifier",
-    "scripts.chaos.harness.text_parser",
-    "scripts.chaos.harness.own_process",
-)
+from scripts.chaos.harness.worker_forks import IMPORTS
+
+_IMPORTS = (*IMPORTS, "jobs.cli", "jobs.verifier", "scripts.chaos.harness.own_process")
 
 
 def main() -> None:

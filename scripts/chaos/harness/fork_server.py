@@ -25,24 +25,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from scripts.chaos.harness.worker_forks import began
-
-_IMPORTS = (
-    "ray._private.workers.default_worker",
-    "ray.data",
-    "ray.data._internal.execution.streaming_executor",
-    "boto3",
-    "s3transfer",
-    "pyarrow.parquet",
-    "jobs.pipeline",
-    "scripts.chaos.harness.text_parser",
-)
+from scripts.chaos.harness.worker_forks import IMPORTS, began
 
 
 def main() -> None:
     """Serve on the socket ``argv[1]`` with the folder ``argv[2]`` until standard input ends."""
     path, folder = sys.argv[1], Path(sys.argv[2])
-    for name in _needed((*_IMPORTS, *sys.argv[3:])):
+    for name in _needed(("ray._private.workers.default_worker", *IMPORTS, *sys.argv[3:])):
         with suppress(ImportError):  # names that only Ray's own import path has
             importlib.import_module(name)
     gc.collect()

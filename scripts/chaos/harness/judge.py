@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from scripts.chaos.harness.listing import etags
 from scripts.compare_datasets import VOLATILE, differences, read
 
 __all__ = ["chain", "compare", "download", "expected_wholes", "replay_faults", "retryable"]
@@ -21,7 +22,7 @@ def download(client: Any, bucket: str, prefix: str, folder: Path) -> Path:  # no
     shutil.rmtree(folder, ignore_errors=True)
     for table in TABLES:
         (folder / table).mkdir(parents=True, exist_ok=True)
-        for key in _keys(client, bucket, f"{prefix}{table}/"):
+        for key in etags(client, bucket, f"{prefix}{table}/"):
             target = folder / key[len(prefix) :]
             target.parent.mkdir(parents=True, exist_ok=True)
             body = client.get_object(Bucket=bucket, Key=key)["Body"]
@@ -31,11 +32,8 @@ def download(client: Any, bucket: str, prefix: str, folder: Path) -> Path:  # no
 
 def chain(client: Any, bucket: str, prefix: str) -> dict[str, str]:  # noqa: ANN401
     """Return the committed versions of all buckets, and their etags."""
-    pages = client.get_paginator("list_objects_v2").paginate(
-        Bucket=bucket, Prefix=f"{prefix}_chunkmill/buckets/"
-    )
-    entries = (entry for page in pages for entry in page.get("Contents", ()))
-    return {e["Key"]: e["ETag"] for e in entries if e["Key"].endswith(".json")}
+    found = etags(client, bucket, f"{prefix}_chunkmill/buckets/")
+    return {key: etag for key, etag in found.items() if key.endswith(".json")}
 
 
 def compare(expected: Path, found: Path) -> list[str]:
@@ -93,8 +91,3 @@ def expected_wholes(datasets: list[Path]) -> dict[tuple[str, str], int]:
                 if row["doc_version"] is not None:
                     wholes[row["doc_id"], row["doc_version"]] = row["n_chunks"]
     return wholes
-
-
-def _keys(client: Any, bucket: str, prefix: str) -> list[str]:  # noqa: ANN401
-    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-    return [entry["Key"] for page in pages for entry in page.get("Contents", ())]

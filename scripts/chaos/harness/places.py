@@ -16,6 +16,7 @@ from typing import Any
 
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.drivers import Driver, DriverServer
+from scripts.chaos.harness.listing import etags
 from scripts.chaos.harness.own_process import NoNodes
 from scripts.chaos.harness.ray_nodes import RayNodes
 from scripts.chaos.harness.real_sources import real_world
@@ -24,7 +25,7 @@ from scripts.chaos.harness.sources import World, put_state
 from scripts.chaos.harness.store_server import StoreServer
 from scripts.chaos.harness.worker_forks import WorkerForks
 
-__all__ = ["DATASETS", "DONE", "LEASE_SECONDS", "Disk", "Places", "open_places"]
+__all__ = ["DATASETS", "DONE", "Disk", "Places", "open_places"]
 
 DONE = (0, 3)
 SOURCE, DATASETS = "source", "datasets"
@@ -36,10 +37,8 @@ _BASE = (
     "limits.document_seconds=600",
     "output.n_buckets=3",
 )
-LEASE_SECONDS = {False: 4.0, True: 10.0}
-"""By whether the parsers are the real ones."""
-_TEXT = ("model.name=hash:32", f"limits.lease_seconds={LEASE_SECONDS[False]}")
-_REAL = ("parser.ocr=none", f"limits.lease_seconds={LEASE_SECONDS[True]}")
+_TEXT = ("model.name=hash:32", "limits.lease_seconds=4.0")
+_REAL = ("parser.ocr=none", "limits.lease_seconds=10.0")
 
 
 class Disk:
@@ -139,21 +138,15 @@ class Places:
 
     def copy(self, source: str, target: str) -> None:
         """Copy a whole dataset to another prefix."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=DATASETS, Prefix=f"{source}/"
-        )
-        for entry in (entry for page in pages for entry in page.get("Contents", ())):
-            key = target + entry["Key"][len(source) :]
-            origin = {"Bucket": DATASETS, "Key": entry["Key"]}
-            self.client.copy_object(Bucket=DATASETS, Key=key, CopySource=origin)
+        for key in etags(self.client, DATASETS, f"{source}/"):
+            origin = {"Bucket": DATASETS, "Key": key}
+            copied = target + key[len(source) :]
+            self.client.copy_object(Bucket=DATASETS, Key=copied, CopySource=origin)
 
     def remove(self, name: str) -> None:
         """Remove a whole dataset."""
-        pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=DATASETS, Prefix=f"{name}/"
-        )
-        for entry in (entry for page in pages for entry in page.get("Contents", ())):
-            self.client.delete_object(Bucket=DATASETS, Key=entry["Key"])
+        for key in etags(self.client, DATASETS, f"{name}/"):
+            self.client.delete_object(Bucket=DATASETS, Key=key)
 
     def watch(self, world: int, name: str, *, real: bool) -> None:
         """Let the proxy tell the requests of a world and a dataset."""

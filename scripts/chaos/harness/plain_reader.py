@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from botocore.exceptions import BotoCoreError, ClientError
 
+from scripts.chaos.harness.listing import etags
+
 __all__ = ["FolderTables", "PlainReader", "S3Tables", "Tables"]
 
 TABLES = ("boundaries", "chunks", "documents")
@@ -39,11 +41,8 @@ class S3Tables:
     def list(self, table: str) -> dict[str, str]:
         """Return the etags of a table's files by key."""
         prefix = f"{self._prefix}{table}/"
-        pages = self._client.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=prefix
-        )
-        entries = (entry for page in pages for entry in page.get("Contents", ()))
-        return {entry["Key"][len(self._prefix) :]: entry["ETag"] for entry in entries}
+        found = etags(self._client, self._bucket, prefix)
+        return {key[len(self._prefix) :]: etag for key, etag in found.items()}
 
     def read(self, key: str) -> tuple[str, bytes] | None:
         """Return a file's etag and content; None if there is none."""

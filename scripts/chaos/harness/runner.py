@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from jobs.protocol.fail_points import VARIABLE
 from scripts.chaos.harness import judge
 from scripts.chaos.harness.drivers import Driver
+from scripts.chaos.harness.listing import etags
 from scripts.chaos.harness.places import DATASETS, DONE, Places
 from scripts.chaos.harness.plain_reader import FolderTables, PlainReader, S3Tables
 from scripts.chaos.harness.plans import Event, Round, Schedule
@@ -355,7 +356,7 @@ class _Run:
                 self._late = judge.chain(self.places.client, DATASETS, f"{self._name}/")
             else:
                 while rival.status is None and self._leases() == held:
-                    time.sleep(0.5)
+                    time.sleep(_LOOK_S)
                 rival.wait(2 * event.amount)
             if self._leases() != held:
                 self.result.met.append("zombie driver")
@@ -371,11 +372,10 @@ class _Run:
         prefix = f"{self._name}/_chunkmill/lease/"
         while True:
             try:
-                answer = self.places.client.list_objects_v2(Bucket=DATASETS, Prefix=prefix)
+                keys = etags(self.places.client, DATASETS, prefix)
             except (BotoCoreError, ClientError):
-                time.sleep(0.5)
+                time.sleep(_LOOK_S)
                 continue
-            keys = {entry["Key"] for entry in answer.get("Contents", ())}
             return {key for key in keys if key.endswith(".json")}
 
     def _later(self, seconds: float, action: Callable[[], object]) -> None:
@@ -407,8 +407,9 @@ class _Run:
     def _passed(self, fail_point: str) -> bool:
         """Whether a fail point of this schedule's last run was passed, by what processes said."""
         line = f"fail point {fail_point.partition(':')[0]} is passed"
-        logs = [self._folder / "runs.log", *self.places.nodes.logs(since=self._began)]
-        return any(line in path.read_text(errors="replace") for path in logs)
+        told = (self._folder / "runs.log").read_text(errors="replace").rpartition("--- start ")[2]
+        logs = self.places.nodes.logs(since=self._began)
+        return line in told or any(line in path.read_text(errors="replace") for path in logs)
 
     # ------------------------------------------------------------- the verdict
 

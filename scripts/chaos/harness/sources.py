@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from email.message import EmailMessage
 from typing import Any
 
-__all__ = ["STATES", "World", "put_state", "world"]
+from scripts.chaos.harness.listing import etags
+
+__all__ = ["STATES", "World", "put_state"]
 
 STATES = ("first", "meanwhile", "second")
 """``meanwhile`` differs from ``first`` by nothing that hangs on whether it was published
@@ -117,19 +119,10 @@ def zipfile_without_end(data: bytes) -> bytes:
     return data[: len(data) * 2 // 3]
 
 
-def world(number: int, size: int) -> World:
-    """Return a world; the same for the same numbers."""
-    return World(number, size)
-
-
 def put_state(client: Any, bucket: str, prefix: str, state: State) -> None:  # noqa: ANN401
     """Make the objects below ``prefix`` exactly those of a state, touching only what differs."""
-    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-    there = {
-        entry["Key"][len(prefix) :]: entry["ETag"].strip('"')
-        for page in pages
-        for entry in page.get("Contents", ())
-    }
+    found = etags(client, bucket, prefix)
+    there = {key[len(prefix) :]: etag.strip('"') for key, etag in found.items()}
     for key in there.keys() - state.keys():
         client.delete_object(Bucket=bucket, Key=prefix + key)
     for key, data in state.items():

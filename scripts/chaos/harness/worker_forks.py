@@ -7,9 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["WorkerForks", "began"]
+from scripts.chaos.harness import worker_shim
+
+__all__ = ["IMPORTS", "WorkerForks", "began"]
 
 ROOT = Path(__file__).resolve().parents[3]
+IMPORTS = (
+    "ray.data",
+    "ray.data._internal.execution.streaming_executor",
+    "boto3",
+    "s3transfer",
+    "pyarrow.parquet",
+    "jobs.pipeline",
+    "scripts.chaos.harness.text_parser",
+)
+"""What drivers and workers need alike, and what is slow to import."""
 _MODELS = ("torch", "sentence_transformers")
 
 
@@ -19,7 +31,7 @@ class WorkerForks:
     def __init__(self, folder: Path, log: Path, *, real: bool) -> None:
         import ray  # noqa: PLC0415 - Ray is slow to import
 
-        self.shim = Path(__file__).with_name("worker_shim.py")
+        self.shim = Path(worker_shim.__file__)
         self._workers = folder / "workers"
         self._workers.mkdir()
         path = folder / "forks"
@@ -38,8 +50,8 @@ class WorkerForks:
             msg = f"the fork server did not start; see {log}"
             raise RuntimeError(msg)
         own = Path(ray.__file__).parent / "_private/workers/setup_worker.py"
-        os.environ["CHUNKMILL_CHAOS_FORK_SERVER"] = str(path)
-        os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"] = str(own)
+        os.environ[worker_shim.SOCKET] = str(path)
+        os.environ[worker_shim.SETUP] = str(own)
 
     def workers(self, raylet: int) -> list[int]:
         """Return the process ids of a raylet's workers that live."""

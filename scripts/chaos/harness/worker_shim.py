@@ -14,6 +14,8 @@ import sys
 _OWN = ("--serialized-runtime-env-context", "--language")  # what is for the set-up alone
 SOCKET = "CHUNKMILL_CHAOS_FORK_SERVER"
 """Variable that names the fork server's socket."""
+SETUP = "CHUNKMILL_CHAOS_SETUP_WORKER"
+"""Variable that names Ray's own program."""
 
 
 def main() -> None:
@@ -22,7 +24,7 @@ def main() -> None:
     rest = [word for word in sys.argv[1:] if not word.startswith(_OWN)]
     context = json.loads(next((w.partition("=")[2] for w in own if w.startswith(_OWN[0])), "{}"))
     if context.get("command_prefix") or not rest[0].endswith("default_worker.py"):
-        real = os.environ["CHUNKMILL_CHAOS_SETUP_WORKER"]
+        real = os.environ[SETUP]
         os.execv(sys.executable, [sys.executable, real, *sys.argv[1:]])  # noqa: S606 - as Ray would
     env = {**os.environ, **(context.get("env_vars") or {})}
     request = json.dumps({"argv": rest, "env": env, "cwd": os.getcwd()})  # noqa: PTH109 - pathlib is slow to import

@@ -4,7 +4,7 @@ Waits grow exponentially and are drawn at random from the upper half of their ra
 that many workers that failed at once do not come back at once (equal jitter; Brooker,
 "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). They are bounded in
 number and in total time, counted from the first failure. Who started the job is told
-when a wait of its own process becomes long.
+when a store does not come back for long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 
-__all__ = ["MAX_RETRIES", "Backoff", "at_most", "ceiling", "listen", "mention", "sleep"]
+__all__ = [
+    "MAX_RETRIES",
+    "Backoff",
+    "answered",
+    "at_most",
+    "ceiling",
+    "failing",
+    "listen",
+    "sleep",
+]
 
 MAX_RETRIES = 100
 """Retries of one operation, however much time is left."""
@@ -69,22 +78,14 @@ class Backoff:
 
         ``most_retries``, ``most_seconds``: bounds of this kind of failure, below the others.
         """
-        self._began = time.monotonic() if self._began is None else self._began
-        left = self.bound(most_seconds) - self.elapsed
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        left = min(self.patience, most_seconds, _CEILING.get()) - (now - self._began)
         if left <= 0 or self._retries >= min(most_retries, MAX_RETRIES):
             return None
         longest = min(_FIRST_SECONDS * 2.0**self._retries, _LONGEST_SECONDS)
         self._retries += 1
         return min(_RANDOM.uniform(longest / 2, longest), left)
-
-    def bound(self, most_seconds: float = float("inf")) -> float:
-        """Return the seconds from the first failure on after which no retry is made."""
-        return min(self.patience, most_seconds, _CEILING.get())
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the first failure."""
-        return 0.0 if self._began is None else time.monotonic() - self._began
 
     @property
     def waited(self) -> bool:
@@ -96,44 +97,47 @@ class Backoff:
         self._began, self._retries = None, 0
 
 
-class _Listener:
-    """Whom to tell, and when that was done last; for all threads of the process."""
+class _Outages:
+    """Since when stores fail, whom to tell, and when that was done last; for all threads.
+
+    It is the store's failing that counts, not one operation's: the heartbeat, which gives up
+    each beat soon, may be all that the driver asks for while the workers wait.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._since: dict[str, float] = {}
         self._tell: Callable[[str], object] | None = None
-        self._last = 0.0
+        self._last = float("-inf")
 
-    def set(self, tell: Callable[[str], object] | None) -> None:
+    def listen(self, tell: Callable[[str], object] | None) -> None:
         """Tell this one from now on."""
         with self._lock:
+            self._since.clear()
             self._tell, self._last = tell, float("-inf")
 
-    def mention(self, message: str) -> None:
-        """Tell, unless something was told a short time ago."""
+    def failing(self, store: str, what: str, seconds: float) -> None:
+        """Take note of a failure, and tell if it is time to."""
         with self._lock:
             now = time.monotonic()
-            if self._tell is None or now - self._last < TELL_EVERY_SECONDS:
+            lasts = now - self._since.setdefault(store, now)
+            early = lasts < TELL_AFTER_SECONDS or now - self._last < TELL_EVERY_SECONDS
+            if self._tell is None or early:
                 return
             self._last, tell = now, self._tell
-        tell(message)
+        tell(f"{store} {what}, since {lasts:.0f} s; it is asked again for up to {seconds:.0f} s")
+
+    def answered(self, store: str) -> None:
+        """Take note that a store is well."""
+        if store in self._since:  # nearly always not: no lock for the usual request
+            with self._lock:
+                self._since.pop(store, None)
 
 
-_LISTENER = _Listener()
-
-
-def listen(tell: Callable[[str], object] | None) -> None:
-    """Have long waits of this process told to ``tell``; to nobody with None."""
-    _LISTENER.set(tell)
-
-
-def mention(what: str, backoff: Backoff, *, most_seconds: float = float("inf")) -> None:
-    """Say that an operation waits, if it does so for long: one line a minute at most.
-
-    ``what``: which store it is, and what that does. ``most_seconds``: see ``next_wait``.
-    """
-    if backoff.elapsed >= TELL_AFTER_SECONDS:
-        _LISTENER.mention(
-            f"{what}; asked again since {backoff.elapsed:.0f} s, for up to "
-            f"{backoff.bound(most_seconds):.0f} s in all"
-        )
+_OUTAGES = _Outages()
+listen = _OUTAGES.listen
+"""Have long outages of stores, as this process sees them, told; to nobody with None."""
+failing = _OUTAGES.failing
+"""Say that a store fails, what it does, and for how long an operation is tried again."""
+answered = _OUTAGES.answered
+"""Say that a store has answered."""

@@ -71,35 +71,36 @@ def test_a_ceiling_bounds_what_is_inside(monkeypatch: pytest.MonkeyPatch) -> Non
     assert clock.outage(Backoff(patience=600.0), 100.0)[0] is True
 
 
-def test_long_waits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After ten seconds, once a minute, by name of the store; short ones are nobody's concern."""
+def test_long_outages_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds, once a minute, by name of the store, however short each operation is."""
     clock, told = Clock(monkeypatch), list[str]()
-    backoff = Backoff(patience=600.0)
     patience.listen(told.append)
     try:
         for seconds in (0.0, 9.0, 12.0, 50.0, 71.0, 73.0):
             clock.now = seconds
-            backoff.next_wait()
-            patience.mention("the store of the source does not answer", backoff)
+            patience.failing("the store of the source", "does not answer", 600.0)
     finally:
         patience.listen(None)
-    patience.mention("nobody listens", backoff)
+    patience.failing("nobody", "listens", 600.0)
     assert told == [
-        f"the store of the source does not answer; asked again since {seconds} s, for up to "
-        "600 s in all"
+        f"the store of the source does not answer, since {seconds} s; it is asked again for up "
+        "to 600 s"
         for seconds in (12, 73)
     ]
 
 
-def test_the_wait_that_is_told_is_the_one_that_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of several bounds the least one is named."""
+def test_a_store_that_answers_in_between_is_not_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its failures begin anew; those of another store go on."""
     clock, told = Clock(monkeypatch), list[str]()
-    backoff = Backoff(patience=600.0)
-    backoff.next_wait(most_seconds=120.0)
-    clock.now = 20.0
     patience.listen(told.append)
     try:
-        patience.mention("it fails", backoff, most_seconds=120.0)
+        for store in ("one", "other"):
+            patience.failing(store, "fails", 120.0)
+        clock.now = 8.0
+        patience.answered("one")
+        clock.now = 15.0
+        for store in ("one", "other"):
+            patience.failing(store, "fails", 120.0)
     finally:
         patience.listen(None)
-    assert told == ["it fails; asked again since 20 s, for up to 120 s in all"]
+    assert told == ["other fails, since 15 s; it is asked again for up to 120 s"]

@@ -81,9 +81,8 @@ _TOLD = {
     Failure.THROTTLED: "asks for fewer requests",
     Failure.AWAY: "does not answer",
     Failure.BROKEN: "fails or breaks off",
-    Failure.CONFLICT: "is changed by others at the same time",
-    Failure.STALE: "takes the credentials for expired",
 }
+"""What a store does that fails as a whole."""
 _BROKEN_DOCUMENT = (5, 120.0)
 """Retries and seconds after which a document is believed to be broken itself."""
 
@@ -158,11 +157,16 @@ class RetryPolicy:
         TRAFFIC.request(self.role, _operation(operation.name, request_dict))
         failure = failure_of(response[1] if response else None, caught_exception)
         if failure is None:
+            patience.answered(self._store)
             return None
         if failure is Failure.THROTTLED:
             TRAFFIC.add(self.role, "throttles", 1)
         backoff = request_dict["context"].setdefault("chunkmill", self.backoff())
         return self.wait_before_retry(backoff, failure)
+
+    @property
+    def _store(self) -> str:
+        return f"the store of the {self.role}"
 
     def backoff(self) -> Backoff:
         """Return the waits of a new operation."""
@@ -170,6 +174,8 @@ class RetryPolicy:
 
     def wait_before_retry(self, backoff: Backoff, failure: Failure) -> float | None:
         """Wait as long as this failure asks for and return 0; None if it is given up."""
+        if failure in _TOLD:
+            patience.failing(self._store, _TOLD[failure], self.seconds)
         retries, seconds = _BOUNDS.get(failure, (patience.MAX_RETRIES, float("inf")))
         if failure is Failure.BROKEN and self.role == "source":
             retries, seconds = _BROKEN_DOCUMENT
@@ -178,8 +184,6 @@ class RetryPolicy:
             return None
         TRAFFIC.add(self.role, "retries", 1)
         TRAFFIC.add(self.role, "wait_seconds", wait)
-        what = f"the store of the {self.role} {_TOLD[failure]}"
-        patience.mention(what, backoff, most_seconds=seconds)
         patience.sleep(wait)
         return 0.0
 

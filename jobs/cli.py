@@ -1,7 +1,7 @@
 """The command line: arguments in, one clear line and an exit code out.
 
-Exit codes: 0 done; 1 the job failed (or ``verify`` found violations); 2 usage or
-configuration error, nothing written; 3 done, but more documents failed than allowed.
+Exit codes: 0 done; 1 the job failed, a store did not answer, or ``verify`` found violations;
+2 usage or configuration error, nothing written; 3 done, but more documents failed than allowed.
 """
 
 from __future__ import annotations

@@ -48,6 +48,10 @@ _COMMIT_MEMORY = 256 * 2**20
 _POLL_SECONDS = 0.5
 _UNITS_AHEAD = 2
 """Units of a stage that run or wait for the next one, for each worker of the job."""
+_DRAINED_FROM = 0.01
+"""Share of its object store from which on Ray lets an idle stage with input run a unit although
+the budget for its results is used up. Without it, a full store stops the stages that would
+empty it, and Ray then goes on with the first one, until every document is parsed."""
 _TASK_ATTEMPTS = 4
 """Workers that a task may lose; more, and it is the task that kills them."""
 
@@ -350,6 +354,7 @@ def _dataset(units: Sequence[pa.Table], stages: Sequence[StageSpec], meter: Any)
     context.enable_progress_bars = False
     context.execution_options.preserve_order = False
     _bound_lookahead(context, _UNITS_AHEAD * sum(spec.workers for spec in stages))
+    context.object_store_memory_pressure_fraction = _DRAINED_FROM
     if hasattr(context, "execution_no_progress_timeout_s"):
         context.execution_no_progress_timeout_s = _NO_PROGRESS_SECONDS
     on_gpus = [spec.gpus > 0 for spec in stages] + [False]

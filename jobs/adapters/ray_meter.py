@@ -119,6 +119,8 @@ def _start(ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, float]]) -
         # Started again it has forgotten much, but the workers that ask it go on.
         max_restarts=-1,
         max_task_retries=-1,
+        # A few calls per document, and Ray's head would keep what it knows of 100,000 of them.
+        enable_task_events=False,
         scheduling_strategy=NodeAffinitySchedulingStrategy(here, soft=True),
     )
     return options(_MeterActor).remote(attempts, deaths)

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from chunking.errors import AccessDeniedError, ConfigError, SourceError, StoreError
-from jobs.adapters.stores.base import CredentialsError, NoSuchRootError, ReadableStore
+from jobs.adapters.stores.base import OUTAGES, CredentialsError, NoSuchRootError, ReadableStore
 from jobs.adapters.stores.keys import decode_path, encode_path, printable
 from jobs.adapters.stores.opening import parse_location
 from jobs.globs import KeyFilter
@@ -152,6 +152,8 @@ class ManifestSource:
             if store.url not in reached:
                 try:
                     store.reach()
+                except OUTAGES:
+                    raise
                 except StoreError as error:
                     raise SourceError(str(error)) from error
                 reached.add(store.url)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chunking.errors import ObjectNotFoundError, SourceError, StoreError
-from jobs.adapters.stores.base import ReadableStore
+from jobs.adapters.stores.base import OUTAGES, ReadableStore, UnreachableError
 from jobs.adapters.stores.keys import printable
 from jobs.adapters.stores.opening import Location, open_root, parse_location
 from jobs.config import Config, SourceConfig
@@ -40,6 +40,7 @@ def open_source(src: str, config: Config, dst_url: str | None) -> Source:
     Raises:
         SourceError: SRC is missing, empty, malformed, or may not be read; the message is
             one line and comes within seconds.
+        UnreachableError: its store does not answer; later it may.
         ConfigError: the scheme is not supported, or a pattern is no glob.
     """
     with _source_errors(src):
@@ -55,6 +56,9 @@ def open_source(src: str, config: Config, dst_url: str | None) -> Source:
 def _source_errors(src: str) -> Iterator[None]:
     try:
         yield
+    except OUTAGES as error:
+        msg = f"cannot read {src}: {error}"
+        raise UnreachableError(msg) from error
     except StoreError as error:
         msg = f"cannot read {src}: {error}"
         raise SourceError(msg) from error

@@ -62,10 +62,10 @@ class Case:
 
 CASES = {
     "huge": Case(documents=10_000, words=20, huge=True),
-    "slow-model": Case(documents=640, words=150, settings=()),
-    "slow-store": Case(documents=1_280, words=60),
-    "full-store": Case(documents=512, words=60_000),
-    "full-store-no-spilling": Case(documents=512, words=60_000),
+    "slow-model": Case(documents=3_000, words=150, settings=()),
+    "slow-store": Case(documents=5_000, words=60),
+    "full-store": Case(documents=1_024, words=60_000),
+    "full-store-no-spilling": Case(documents=1_024, words=60_000),
 }
 
 

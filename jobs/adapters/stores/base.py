@@ -16,6 +16,7 @@ from jobs.ports import ObjectInfo, ObjectStore
 
 __all__ = [
     "CHUNK_BYTES",
+    "OUTAGES",
     "BrokenAnswerError",
     "CredentialsError",
     "NoSuchRootError",
@@ -42,6 +43,10 @@ class BrokenAnswerError(StoreError):
 
 class CredentialsError(AccessDeniedError):
     """The store does not accept who we say we are: unknown key, wrong signature, expired token."""
+
+
+OUTAGES = (UnreachableError, BrokenAnswerError)
+"""What may pass: nothing is wrong with what was asked for, and asking again later may do."""
 
 
 class StoredObject(Protocol):

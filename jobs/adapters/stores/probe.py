@@ -13,6 +13,7 @@ from pathlib import Path
 
 from chunking.errors import AccessDeniedError, ChunkmillError, DestinationError, StoreError
 from jobs import layout
+from jobs.adapters.stores.base import OUTAGES, UnreachableError
 from jobs.adapters.stores.local import LocalStore
 from jobs.adapters.stores.s3 import S3Store
 from jobs.ports import ObjectStore
@@ -25,6 +26,7 @@ def prove_writable(store: ObjectStore) -> None:
 
     Raises:
         DestinationError: DST cannot be written, or its store ignores create-if-absent.
+        UnreachableError: the store does not answer (now).
     """
     key = layout.probe(secrets.token_hex(layout.ATTEMPT_DIGITS // 2))
     try:
@@ -41,6 +43,9 @@ def prove_writable(store: ObjectStore) -> None:
     except AccessDeniedError as error:
         msg = f"cannot write to {store.url}: {error}"
         raise DestinationError(msg) from error
+    except OUTAGES as error:
+        msg = f"{store.url} cannot be used as a destination now: {error}"
+        raise UnreachableError(msg) from error
     except StoreError as error:
         msg = f"{store.url} cannot be used as a destination: {error}"
         raise DestinationError(msg) from error

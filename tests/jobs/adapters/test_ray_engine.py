@@ -189,12 +189,16 @@ def test_units_stay_whole_and_reach_tasks(cluster: Cluster) -> None:
 
 
 class Marking:
-    """Leaves a file for each unit that it begins; after each it rests, then leaves another."""
+    """Leaves a file for each unit that it begins; after each it rests, then leaves another.
 
-    def __init__(self, folder: Path, name: str, seconds: float) -> None:
+    ``mib``: the size of each of its results.
+    """
+
+    def __init__(self, folder: Path, name: str, seconds: float, mib: int = 0) -> None:
         self._folder = folder
         self._name = name
         self._seconds = seconds
+        self._ballast = bytes(mib * 2**20)
 
     def __call__(self, unit: pa.Table, watch: Watch) -> pa.Table:
         """Return the unit, with how many the first stage had begun and this one had done."""
@@ -205,16 +209,14 @@ class Marking:
         done = len(list(self._folder.glob("second-done-*")))
         time.sleep(self._seconds)
         (self._folder / f"{self._name}-done-{number}").touch()
-        ahead = pa.array([begun - done])
-        return unit.select(["unit", "doc_id", "n"]).append_column("ahead", ahead)
+        unit = unit.select(["unit", "doc_id", "n"])
+        unit = unit.append_column("ahead", pa.array([begun - done]))
+        return unit.append_column("ballast", pa.array([self._ballast]))
 
 
-@pytest.mark.ray
-def test_a_quick_stage_waits_for_a_slow_one(cluster: Cluster, tmp_path: Path) -> None:
-    """However small its results are, a stage is a few units ahead, also while the next starts."""
-    units = [_unit(i, i) for i in range(60)]
-    stages = [_spec(Marking, tmp_path, "first", 0.0), _spec(Marking, tmp_path, "second", 0.05)]
-    stream = cluster.stream(units, stages)
+def _seen_ahead(cluster: Cluster, units: int, stages: list[StageSpec]) -> list[int]:
+    """Return how far the first of two marking stages was ahead, unit by unit."""
+    stream = cluster.stream([_unit(i, i) for i in range(units)], stages)
     tasks = cluster.tasks(_ahead, limit=2)
     ahead: list[int] = []
     ended = False
@@ -224,11 +226,30 @@ def test_a_quick_stage_waits_for_a_slow_one(cluster: Cluster, tmp_path: Path) ->
             if block is not None:
                 tasks.submit(block)
         ahead += tasks.poll(0.1)
-    assert len(ahead) == 60
+    assert len(ahead) == units
+    return ahead
+
+
+@pytest.mark.ray
+def test_a_quick_stage_waits_for_a_slow_one(cluster: Cluster, tmp_path: Path) -> None:
+    """However small its results are, a stage is a few units ahead, also while the next starts."""
+    stages = [_spec(Marking, tmp_path, "first", 0.0), _spec(Marking, tmp_path, "second", 0.05)]
+    ahead = _seen_ahead(cluster, 60, stages)
     # While the second stage starts, Ray lets one more pass every ten seconds.
     assert max(ahead) < 40
     # Two for each of the two workers run or wait, and two more are in the second's hands.
     assert max(ahead[30:]) <= 2 * 2 + 2
+
+
+@pytest.mark.ray
+def test_a_full_store_stops_the_stage_that_fills_it(cluster: Cluster, tmp_path: Path) -> None:
+    """The next one goes on and empties it, although it has no budget for its own results."""
+    stages = [
+        _spec(Marking, tmp_path, "first", 0.0, 24),
+        _spec(Marking, tmp_path, "second", 0.3, 24),
+    ]
+    ahead = _seen_ahead(cluster, 14, stages)
+    assert max(ahead[5:]) <= 2 * 2 + 2
 
 
 @pytest.mark.ray

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from chunking.errors import DocumentError, SourceError
+from jobs.adapters.stores.base import UnreachableError
 from jobs.config import Config
 from jobs.config_load import load_config
 from jobs.sources import open_source
@@ -149,7 +150,7 @@ def test_dead_endpoint(folder: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
     dead = load_config(None, [f"source.endpoint_url={endpoint}", "source.anonymous=true"])
-    with pytest.raises(SourceError, match=f"no answer from {endpoint}"):
+    with pytest.raises(UnreachableError, match=f"no answer from {endpoint}"):
         open_source(str(folder / "list.csv"), dead, None)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chunking.errors import ConfigError, DocumentError, SourceError
+from jobs.adapters.stores.base import UnreachableError
 from jobs.adapters.stores.keys import decode_path
 from jobs.config import Config
 from jobs.config_load import load_config
@@ -212,7 +213,7 @@ def test_s3_sources_that_cannot_be_read(
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(SourceError, match=f"no answer from {endpoint}"):
+    with pytest.raises(UnreachableError, match=f"no answer from {endpoint}"):
         open_source(url, config(f"source.endpoint_url={endpoint}"), None)
     del swift, source_bucket
 

@@ -19,7 +19,7 @@ from chunking.errors import JobError
 from jobs.journal import Journal, Tally, Watch, Worker
 from jobs.meter import Meter, Sample, Totals
 
-__all__ = ["MeterClient", "WorkerJournal"]
+__all__ = ["MeterClient", "Newest", "WorkerJournal"]
 
 _METER_SECONDS = 30.0
 
@@ -59,7 +59,7 @@ def _node_is_lost(node: str) -> bool:
     return not any(row["NodeID"] == node and row["Alive"] for row in rows)
 
 
-class _Newest:
+class Newest:
     """The newest answer of the actor to one question; there is one at once."""
 
     def __init__(self, ray: Any, method: Any, first: Any) -> None:
@@ -69,9 +69,11 @@ class _Newest:
         self._last = first
 
     def __call__(self, *, wait: bool) -> Any:
+        """Return it; with ``wait``, the answer to a question of this moment."""
         # An actor that cannot be reached for a moment costs a figure, never the job.
         with contextlib.suppress(self._ray.exceptions.RayError):
-            if self._asked is None:
+            # Who waits wants what is so now, not the answer to what was asked some time ago.
+            if wait or self._asked is None:
                 self._asked = self._method.remote()
             patience = _METER_SECONDS if wait else 0
             if self._ray.wait([self._asked], timeout=patience)[0]:
@@ -86,8 +88,8 @@ class MeterClient:
     def __init__(self, ray: Any, attempts: int, deaths: Mapping[str, Mapping[str, float]]) -> None:
         self._ray = ray
         self.actor = _start(ray, attempts, deaths)
-        self._totals = _Newest(ray, self.actor.totals, {})
-        self._tally = _Newest(ray, self.actor.tally, Tally())
+        self._totals = Newest(ray, self.actor.totals, {})
+        self._tally = Newest(ray, self.actor.tally, Tally())
         self.report = RemoteReport(self.actor)
 
     def failure(self) -> Exception | None:

@@ -165,26 +165,42 @@ class LocalStore:
 
     def delete(self, key: str) -> None:
         """Remove the object and the folders it leaves empty."""
+        self.delete_many([key])
+
+    def delete_many(self, keys: Sequence[str]) -> None:
+        """Remove the objects and the folders they leave empty.
+
+        The folders come last, each once: to find that a large one is not empty yet takes the
+        longer the more of it has gone.
+        """
+        folders: set[Path] = set()
+        try:
+            for key in keys:
+                if (path := self._removed(key)) is not None:
+                    folders.add(path.parent)
+        finally:
+            self._remove_empty(folders)
+
+    def _removed(self, key: str) -> Path | None:
+        """Remove the object; return its path, or None if there was none."""
         TRAFFIC.request(self.role, "delete")
         path = self._path(key)
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return None
         except OSError as error:
             raise _store_error(path, error, self.role) from error
-        for folder in path.parents:
-            if folder == self.root:
-                return
-            try:
-                folder.rmdir()
-            except OSError:
-                return
+        return path
 
-    def delete_many(self, keys: Sequence[str]) -> None:
-        """Remove the objects and the folders they leave empty."""
-        for key in keys:
-            self.delete(key)
+    def _remove_empty(self, folders: set[Path]) -> None:
+        while folders:
+            above: set[Path] = set()
+            for folder in folders - {self.root}:
+                with suppress(OSError):
+                    folder.rmdir()
+                    above.add(folder.parent)
+            folders = above
 
     def unfinished(self) -> Iterator[ObjectInfo]:
         """Yield the temporary files below the root, of processes that died as well as others."""

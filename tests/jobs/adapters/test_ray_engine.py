@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from chunking.errors import ConfigError, DocumentError, JobError, ModelError
 from jobs.adapters.ray_connect import check_answers
 from jobs.adapters.ray_engine import BlockStream, Cluster, StageSpec, TaskPool, plan_sizes
+from jobs.adapters.ray_meter import Newest
 from jobs.config import ResourcesConfig
 from jobs.journal import Watch
 
@@ -250,6 +251,34 @@ def test_a_full_store_stops_the_stage_that_fills_it(cluster: Cluster, tmp_path: 
     ]
     ahead = _seen_ahead(cluster, 14, stages)
     assert max(ahead[5:]) <= 2 * 2 + 2
+
+
+class Counter:
+    """Counts what it is told."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        self._count += 1
+
+    def count(self) -> int:
+        """Return the count."""
+        return self._count
+
+
+@pytest.mark.ray
+def test_who_waits_gets_what_is_so_now(local_ray: None) -> None:
+    """An answer to an earlier question, which came in the meantime, is not the last word."""
+    del local_ray
+    import ray  # noqa: PLC0415 - after the fixture has set its environment
+
+    actor: Any = ray.remote(num_cpus=0)(Counter).remote()
+    newest = Newest(ray, actor.count, -1)
+    assert newest(wait=False) in {-1, 0}
+    ray.get(actor.add.remote())
+    assert newest(wait=True) == 1
 
 
 @pytest.mark.ray

@@ -115,6 +115,7 @@ class Oracle:
         assert any(same), f"{planned.source_key} is {row}, may be {options}"
         if row["retryable"]:
             self._check_attempts(row, may_work=len(options) > 1 and not self.source.down)
+            self._check_tried_again(row, self.before.rows.get(planned.doc_id))
         return str(row["status"])
 
     def _check_attempts(self, row: Mapping[str, Any], *, may_work: bool) -> None:
@@ -123,6 +124,15 @@ class Oracle:
         if may_work:
             assert not self.retry_failed, row
             assert row["attempts"] >= self.config.attempts, row
+
+    def _check_tried_again(self, row: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+        """Check that what failed before as it does now, and not too often, was tried once more."""
+        if before is None or row["parent_doc_id"] is not None or not before["retryable"]:
+            return
+        if (before["etag"], before["fingerprint"]) != (row["etag"], row["fingerprint"]):
+            return
+        if before["attempts"] < self.config.attempts:
+            assert row["attempts"] > before["attempts"], row
 
     def _options(self, planned: PlannedDocument, content: str, etag: str) -> Iterator[Option]:
         """Yield what may be published of a document: it was tried now, or before."""

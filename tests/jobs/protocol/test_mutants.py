@@ -1,7 +1,7 @@
 """The state machine sees: each rule of the protocol, broken on purpose, is found.
 
-A mutant breaks one rule. It must be found within the stated number of examples, which
-are the same each time. Two rules are each other's second line of defence: a run looks at
+A mutant breaks one rule. It must be found within ``EXAMPLES`` examples, which are the same
+each time. Two rules are each other's second line of defence: a run looks at
 the lease after it has made its plan, and before it commits a bucket. Without one of them
 nothing goes wrong; without both, it does, and that is a mutant here. Harmless
 by another rule are also: a plan that is put, not created (its key holds the epoch), and
@@ -37,19 +37,18 @@ from jobs.protocol import (
 from jobs.protocol.board import Board
 from tests.jobs.protocol.machine import PartitionedMachine, ProtocolMachine, SparseMachine
 
-EXAMPLES = 60
+EXAMPLES = 600
 STEPS = 12
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A broken rule, the machine that finds it, and within how many examples."""
+    """A broken rule, and the machine that finds it."""
 
     name: str
     apply: Break
     machine: type[ProtocolMachine] = ProtocolMachine
-    examples: int = EXAMPLES
     slow: bool = True
 
 
@@ -193,15 +192,11 @@ def from_nothing(previous: merge.BucketRows, rows: merge.BucketRows, affected: A
 REAL_CHANGES = merge._changes
 MUTANTS = [
     Mutant("no fence", setting(session, "fence", lambda _s, _r, v, *_: v), slow=False),
-    Mutant(
-        "fences in known buckets only", setting(session, "fence", fence_known), SparseMachine, 150
-    ),
+    Mutant("fences in known buckets only", setting(session, "fence", fence_known), SparseMachine),
     Mutant("fences hold nothing", setting(roll_forward, "fence_of", empty_fence)),
     Mutant("no look at the lease before a commit or after the plan", unchecked_plan_and_commits),
     Mutant("no look at the lease before plain copies", unchecked(commits=False)),
-    Mutant(
-        "no look at the lease before mending", setting(lease.Lease, "check", nothing), examples=150
-    ),
+    Mutant("no look at the lease before mending", setting(lease.Lease, "check", nothing)),
     Mutant("epochs are put", put_where("/lease/")),
     Mutant("markers are put", put_where("/units/")),
     Mutant("versions are put", put_where("/buckets/")),
@@ -232,12 +227,12 @@ MUTANTS = [
 ]
 
 
-def search(machine: type[ProtocolMachine], examples: int) -> None:
+def search(machine: type[ProtocolMachine]) -> None:
     """Play examples, the same each time, until one fails."""
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=EXAMPLES,
             stateful_step_count=STEPS,
             deadline=None,
             suppress_health_check=list(HealthCheck),
@@ -261,4 +256,4 @@ def test_a_broken_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch)
     """The machine fails where the protocol has one rule less."""
     mutant.apply(monkeypatch)
     with pytest.raises((AssertionError, ChunkmillError, FlakyFailure, LookupError)):
-        search(mutant.machine, mutant.examples)
+        search(mutant.machine)

@@ -41,6 +41,8 @@ LEAST_SHARE = 0.5
 """A kind that was not there at more of a run's samples is not judged: it comes and goes."""
 NUMBERS = ("private", "shared", "files", "threads")
 STOP_SECONDS = 300
+LEAST_SECONDS = 60
+"""What must be left for another run: one that is stopped while it loads dies by the signal."""
 WORDS = [
     "harbour",
     "ledger",
@@ -129,7 +131,7 @@ class Soak:
             for document in changed:
                 write_document(source, document, number)
             self._run(number, source, dst, end)
-            if self.seconds >= end or self.codes[-1] != 0:
+            if self.seconds >= end - LEAST_SECONDS or self.codes[-1] != 0:
                 return
 
     def _run(self, number: int, source: Path, dst: Path, end: float) -> None:

@@ -51,7 +51,7 @@ _UNITS_AHEAD = 2
 _DRAINED_FROM = 0.01
 """Share of its object store from which on Ray lets an idle stage with input run a unit although
 the budget for its results is used up. Without it, a full store stops the stages that would
-empty it, and Ray then goes on with the first one, until every document is parsed."""
+empty it until no stage runs."""
 _TASK_ATTEMPTS = 4
 """Workers that a task may lose; more, and it is the task that kills them."""
 

@@ -60,7 +60,7 @@ def _node_is_lost(node: str) -> bool:
 
 
 class Newest:
-    """The newest answer of the actor to one question; there is one at once."""
+    """The newest answer of the actor to one question; who does not wait asks one at a time."""
 
     def __init__(self, ray: Any, method: Any, first: Any) -> None:
         self._ray = ray

@@ -16,6 +16,7 @@ from typing import TypeVar
 from chunking.errors import ObjectNotFoundError, StoreError
 from jobs import patience
 from jobs.adapters.stores.base import (
+    OUTAGES,
     BrokenAnswerError,
     CredentialsError,
     ReadableStore,
@@ -84,6 +85,6 @@ class Health:
                 store.read_range(key, 0, 1)
         except ObjectNotFoundError:
             return True
-        except (BrokenAnswerError, UnreachableError):
+        except OUTAGES:
             return False
         return True

@@ -56,12 +56,10 @@ def open_source(src: str, config: Config, dst_url: str | None) -> Source:
 def _source_errors(src: str) -> Iterator[None]:
     try:
         yield
-    except OUTAGES as error:
-        msg = f"cannot read {src}: {error}"
-        raise UnreachableError(msg) from error
     except StoreError as error:
         msg = f"cannot read {src}: {error}"
-        raise SourceError(msg) from error
+        kind = UnreachableError if isinstance(error, OUTAGES) else SourceError
+        raise kind(msg) from error
 
 
 def _has_rules(config: Config) -> bool:
